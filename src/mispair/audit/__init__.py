@@ -1,0 +1,1 @@
+"""Judge every pair of a table with a trained model."""

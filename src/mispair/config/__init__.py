@@ -1,0 +1,1 @@
+"""Assemble the sections owned elsewhere into one run configuration."""

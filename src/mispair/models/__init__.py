@@ -1,0 +1,1 @@
+"""Backbones: how similar is an image to a text?"""

@@ -1,0 +1,100 @@
+"""What the parts promise each other. No code inside: read this file to know the seams.
+
+A `Method` is handed a `Run` with three verbs, `survey`, `sweep` and `minimize`. The trainer implements them and
+names no method; a method calls them and names no optimizer, device or process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mispair.types import Encoded, PairBatch
+
+
+class RetrievalModel(Protocol):
+    """Scores images against texts. Both sides are encoded once; scoring is separate and may be expensive."""
+
+    def encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
+        """images (N, R, F), mask (N, R) -> Encoded (N, T, D)."""
+        ...
+
+    def encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
+        """texts (N, L) word ids or (N, L, F') features, mask (N, L) -> Encoded (N, T, D)."""
+        ...
+
+    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Raw logits of every image against every text, (n, m)."""
+        ...
+
+    def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
+        """Raw logits of the listed cells only: image rows[k] against text cols[k], (k,)."""
+        ...
+
+    def link(self, logits: Tensor) -> Tensor:
+        """The model's default score of a logit (sigmoid, identity, ...); monotone, any shape."""
+        ...
+
+    def pool_images(self, images: Encoded) -> Tensor:
+        """One unit vector per image, (N, D); their inner product is the cheap stand-in for `similarity`."""
+        ...
+
+    def pool_texts(self, texts: Encoded) -> Tensor:
+        """One unit vector per text, (N, D)."""
+        ...
+
+
+class Run(Protocol):
+    """What the trainer offers a method during one epoch."""
+
+    rng: torch.Generator
+
+    def survey(self, score: Callable[[PairBatch], Mapping[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
+        """Score every training pair once (evaluation mode, no gradient); arrays come back by pair id.
+
+        Each pair meets a full batch: the tail is wrapped, so no pair is judged against fewer negatives.
+        """
+        ...
+
+    def sweep(self, step: Callable[..., None], **streams: NDArray[np.int64] | None) -> None:
+        """Call `step(run, **batches)` over named streams of pair ids in lockstep (None: all pairs).
+
+        The first stream sets the length, shorter ones start over, every batch is full.
+        """
+        ...
+
+    def minimize(self, module: str, loss: Tensor) -> None:
+        """One optimizer step of `modules[module]` on the scalar `loss`."""
+        ...
+
+    def log(self, **scalars: float | Tensor) -> None:
+        """Record values; the epoch's line shows their means."""
+        ...
+
+
+class Method(Protocol):
+    """One paper: how an epoch turns given pairs into updates."""
+
+    modules: Mapping[str, nn.Module]  # one optimizer and one checkpoint entry per key
+    scorers: tuple[str, ...]  # keys of `modules` whose mean score ranks: validation, audit, search
+
+    def epoch(self, epoch: int, run: Run) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        """Whatever the modules do not hold: queues, counters, memories."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class Evaluator(Protocol):
+    """Judges models after an epoch; larger `primary` is better."""
+
+    primary: str
+
+    def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]: ...

@@ -1,0 +1,1 @@
+"""Score with trained models, and rank."""
