@@ -18,7 +18,10 @@ _PUBLIC = {
     "retrieval_metrics": "mispair.functional.ranks",
 }
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
+__all__ = [  # noqa: PLE0604  (the names are strings; the linter cannot see through the dictionary)
+    "__version__",
+    *_PUBLIC,
+]
 
 
 def __getattr__(name: str) -> Any:

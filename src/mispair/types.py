@@ -7,6 +7,7 @@ L words, F input width; images are rows (n), texts are columns (m).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,5 +93,5 @@ class Alignment:
         return _plain(self.rounds)
 
 
-def _plain(value: Tensor) -> float | Tensor:
+def _plain(value: Tensor) -> Any:
     return value.item() if value.ndim == 0 else value

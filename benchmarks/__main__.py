@@ -1,0 +1,59 @@
+"""Print one table of ratios: `python -m benchmarks [--only transport,ranks]`.
+
+Every case runs on one thread, ours and the reference interleaved, best of several, in CPU seconds. Exit code 1
+when a floor is not reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.timing import measure
+
+SUITES = ("transport", "mixture", "ranks")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", default=",".join(SUITES), help=f"comma-separated, out of: {', '.join(SUITES)}")
+    chosen = parser.parse_args().only.split(",")
+    unknown = sorted(set(chosen) - set(SUITES))
+    if unknown:
+        parser.error(f"there is no suite {unknown[0]!r}; the suites are {', '.join(SUITES)}")
+    torch.set_num_threads(1)
+    console = Console()
+    table = Table(title="mispair: CPU seconds, one thread, interleaved, best of several", title_justify="left")
+    for heading in ("path", "against", "theirs", "ours", "ratio", "floor", "quality"):
+        table.add_column(heading, justify="right" if heading in ("theirs", "ours", "ratio", "floor") else "left")
+    missed = 0
+    for suite in chosen:
+        for case in import_module(f"benchmarks.{suite}").cases():
+            with console.status(f"{suite}: {case.path}"):
+                timing = measure(case)
+            reached = timing.ratio >= case.floor
+            missed += not reached
+            table.add_row(
+                case.path,
+                case.against + (f" ({case.note})" if case.note else ""),
+                _seconds(timing.reference),
+                _seconds(timing.ours),
+                f"[{'green' if reached else 'red'}]{timing.ratio:.1f}x",
+                f"{case.floor:g}x",
+                timing.quality,
+            )
+    console.print(table)
+    return 1 if missed else 0
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1e3:.2f} ms" if value < 1 else f"{value:.2f} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Compare two ways of doing one thing: interleaved, best of several, as a ratio of CPU seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    """One hot path against the reference way of doing it."""
+
+    path: str
+    against: str
+    floor: float  # the ratio this path must reach
+    ours: Callable[[], object]
+    reference: Callable[[], object]
+    repeats: int = 5
+    scale: float = 1.0  # reference seconds are multiplied by this when only a part of the work was run: say so in note
+    note: str = ""
+    check: Callable[[], str] | None = None  # a figure of quality shown beside the ratio; raises when it is wrong
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a case measured."""
+
+    ours: float
+    reference: float
+    quality: str = ""
+
+    @property
+    def ratio(self) -> float:
+        return self.reference / self.ours
+
+
+def measure(case: Case) -> Timing:
+    """Alternate the two, keep the best of each: neighbours on the machine then cost both alike."""
+    case.ours()  # warm caches and lazy imports, once each
+    case.reference()
+    ours, reference = [], []
+    for _ in range(case.repeats):
+        ours.append(_cpu_seconds(case.ours))
+        reference.append(_cpu_seconds(case.reference))
+    return Timing(min(ours), min(reference) * case.scale, case.check() if case.check else "")
+
+
+def _cpu_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
