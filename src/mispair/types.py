@@ -7,7 +7,6 @@ L words, F input width; images are rows (n), texts are columns (m).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import torch
@@ -80,18 +79,14 @@ class Alignment:
     @property
     def mass(self) -> float | Tensor:
         """The mass the plan carries."""
-        return _plain(self.transported)
+        return float(self.transported) if self.transported.ndim == 0 else self.transported
 
     @property
     def converged(self) -> bool | Tensor:
         """Whether the stopping rule was met before the iterations ran out."""
-        return _plain(self.done)
+        return bool(self.done) if self.done.ndim == 0 else self.done
 
     @property
     def iterations(self) -> int | Tensor:
         """Rounds used (one round updates both sides)."""
-        return _plain(self.rounds)
-
-
-def _plain(value: Tensor) -> Any:
-    return value.item() if value.ndim == 0 else value
+        return int(self.rounds) if self.rounds.ndim == 0 else self.rounds
