@@ -1,0 +1,106 @@
+"""Encoders of the two sides: regions by projection; words or sequences by a bidirectional GRU or a projection."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from mispair.models.masked import l2, xavier
+
+Sequencer = Literal["gru", "linear"]
+
+
+class RegionEncoder(nn.Module):
+    """Linear, then unit length per region: images (N, R, F) -> (N, R, D), zeros where masked."""
+
+    def __init__(self, width: int, embed: int) -> None:
+        super().__init__()
+        self.project = xavier(width, embed)
+
+    def forward(self, images: Tensor, mask: Tensor) -> Tensor:
+        # A masked slot may hold anything, a NaN included, so it is overwritten: a product with 0 would keep a NaN.
+        hidden = self.project(images.masked_fill(~mask[..., None], 0.0))
+        return l2(hidden.masked_fill(~mask[..., None], 0.0))
+
+
+class TextEncoder(nn.Module):
+    """Words (embedded, dropped out) or features, read as a sequence or one by one, unit length: -> (N, L, D)."""
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int | None,
+        width: int | None,
+        word_dim: int,
+        embed: int,
+        sequencer: Sequencer = "gru",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embed = WordTable(vocabulary, word_dim, dropout) if vocabulary is not None else None
+        inputs = word_dim if vocabulary is not None else width
+        assert inputs is not None
+        self.gru = BiGRU(inputs, embed) if sequencer == "gru" else None
+        self.project = xavier(inputs, embed) if sequencer == "linear" else None
+
+    def forward(self, texts: Tensor, mask: Tensor) -> Tensor:
+        parts = texts if self.embed is None else self.embed(texts)
+        parts = parts.masked_fill(~mask[..., None], 0.0)
+        if self.gru is not None:
+            hidden = self.gru(parts, mask)
+        else:
+            assert self.project is not None
+            hidden = self.project(parts)
+        return l2(hidden.masked_fill(~mask[..., None], 0.0))
+
+
+class WordTable(nn.Module):
+    """Word vectors from U(-0.1, 0.1) with dropout; no padding row, because the mask hides padding."""
+
+    def __init__(self, vocabulary: int, word_dim: int, dropout: float) -> None:
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, word_dim)
+        nn.init.uniform_(self.table.weight, -0.1, 0.1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, words: Tensor) -> Tensor:
+        out: Tensor = self.dropout(self.table(words))
+        return out
+
+
+class BiGRU(nn.Module):
+    """One-layer GRU read in both directions, the two averaged: (N, L, F) -> (N, L, D).
+
+    Two one-way GRUs, the second fed each sequence turned round within its own length: on an accelerator that needs
+    no lengths on the host (a packed sequence does), so nothing waits for the device.
+    """
+
+    def __init__(self, inputs: int, embed: int) -> None:
+        super().__init__()
+        self.ahead = nn.GRU(inputs, embed, batch_first=True)
+        self.back = nn.GRU(inputs, embed, batch_first=True)
+
+    def forward(self, parts: Tensor, mask: Tensor) -> Tensor:
+        ahead = run_gru(self.ahead, parts, mask)
+        back = turn_round(run_gru(self.back, turn_round(parts, mask), mask), mask)
+        return (ahead + back) / 2
+
+
+def turn_round(x: Tensor, mask: Tensor) -> Tensor:
+    """Each sequence of x (N, L, F) backwards within its own length; padding stays where it is."""
+    position = torch.arange(x.shape[1], device=x.device)
+    source = mask.sum(1, keepdim=True) - 1 - position
+    source = torch.where(source >= 0, source, position)
+    return x.gather(1, source[..., None].expand_as(x))
+
+
+def run_gru(gru: nn.GRU, x: Tensor, mask: Tensor) -> Tensor:
+    """Hidden states (N, L, D) of a one-way GRU; beyond a sequence's length they are to be masked by the caller."""
+    if x.device.type != "cpu":
+        hidden: Tensor = gru(x)[0]  # padding comes after the words, so it cannot reach them
+        return hidden
+    packed = pack_padded_sequence(x, mask.sum(1), batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]

@@ -1,0 +1,197 @@
+"""Scoring shared by SGR and SAF: similarity vectors of all pairs, group by group, then the model's own head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Tensor
+
+from mispair.errors import InputError
+from mispair.models.base import Backbone, check_encoded
+from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
+from mispair.models.groups import Group, by_length
+from mispair.models.masked import xavier
+from mispair.models.selfattention import ImageAttention, TextAttention
+from mispair.models.sizes import InputSizes
+from mispair.models.vectors import Side, SimilarityVectors, vectors
+from mispair.section import Section
+from mispair.types import Encoded
+
+Size = Literal["paper", "small"]
+
+
+class FineGrainedConfig(Section):
+    """What SGR and SAF share; the defaults are the published sizes."""
+
+    embed: PositiveInt = 1024
+    sim: PositiveInt = 256
+    word_dim: PositiveInt = 300
+    text: Sequencer = "gru"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.4
+    smooth: PositiveFloat = 9.0
+
+
+class FineGrained(Backbone):
+    """Encoders, globals and similarity vectors; a subclass turns vectors into logits in `_score`."""
+
+    def __init__(self, config: FineGrainedConfig, sizes: InputSizes) -> None:
+        super().__init__(config, sizes)
+        self.embed, self.smooth = config.embed, config.smooth
+        self.regions = RegionEncoder(sizes.image_width, config.embed)
+        self.words = TextEncoder(
+            vocabulary=sizes.vocabulary_size,
+            width=sizes.text_width,
+            word_dim=config.word_dim,
+            embed=config.embed,
+            sequencer=config.text,
+            dropout=config.dropout if sizes.vocabulary_size else 0.0,
+        )
+        self.image_attention = ImageAttention(config.embed, sizes.regions, config.dropout)
+        self.text_attention = TextAttention(config.embed, config.dropout)
+        self.local_map = xavier(config.embed, config.sim)
+        self.global_map = xavier(config.embed, config.sim)
+
+    def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
+        return Encoded(self.regions(images, mask), mask)
+
+    def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
+        return Encoded(self.words(texts, mask), mask)
+
+    def pool_images(self, images: Encoded) -> Tensor:
+        """The self-attended global vector, (N, D)."""
+        if self.training and len(images) < 2:
+            raise InputError("training needs at least 2 images in a batch: their global vectors are batch-normalised")
+        pooled: Tensor = self.image_attention(images.values, images.mask)
+        return pooled
+
+    def pool_texts(self, texts: Encoded) -> Tensor:
+        """The self-attended global vector, (N, D)."""
+        pooled: Tensor = self.text_attention(texts.values, texts.mask)
+        return pooled
+
+    def link(self, logits: Tensor) -> Tensor:
+        """Sigmoid: scores in (0, 1)."""
+        return logits.sigmoid()
+
+    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Raw logits of every image against every text, (n, m)."""
+        check_encoded(images, texts, self.embed)
+        pairs = _Pairs(self, images, texts)
+        plan = by_length(texts.mask, words_per_group(texts.mask.device))
+        whole = torch.is_grad_enabled() or self._coupled()
+        rows = torch.arange(len(images), device=texts.mask.device)
+        stripes = [self._columns(pairs, plan, part) for part in ([slice(None)] if whole else _stripes(rows))]
+        return torch.cat(stripes) if len(stripes) > 1 else stripes[0]
+
+    def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
+        """Raw logits of the listed cells only, (k,): the same cells of `similarity`, in any mode."""
+        check_encoded(images, texts, self.embed)
+        if self._coupled():
+            return self.similarity(images, texts)[rows, cols]
+        pairs = _Pairs(self, images, texts)
+        if not torch.is_grad_enabled() and rows.device.type == "cpu" and len(rows) >= MANY * len(images):
+            return self._by_image(pairs, rows, cols)
+        logits = []
+        plan = by_length(texts.mask[cols], 1 << 11)
+        for group in plan:
+            nodes = pairs.listed(rows[group.columns], cols[group.columns], group)
+            mask = None if group.mask is None else group.mask[:, None]
+            logits.append(self._score(iter([(mask, nodes)]))[0][:, 0])
+        return _in_order(logits, plan, dim=0) if logits else images.values.new_empty(0)
+
+    def _columns(self, pairs: _Pairs, plan: list[Group], rows: slice) -> Tensor:
+        groups = ((group.mask, pairs.grid(rows, group)) for group in plan)
+        return _in_order(self._score(groups, plan), plan, dim=1)
+
+    def _by_image(self, pairs: _Pairs, rows: Tensor, cols: Tensor) -> Tensor:
+        """Many texts of one image at a time: its regions are read once, not once per text."""
+        logits = pairs.regions.new_empty(len(rows))
+        lengths = pairs.word_mask.sum(1)[cols]
+        order = torch.argsort(rows * (1 << 20) + lengths, stable=True)
+        counts = torch.bincount(rows, minlength=len(pairs.regions)).tolist()
+        for image, mine in enumerate(torch.split(order, counts)):
+            if not len(mine):
+                continue
+            step = max(1, (1 << 11) // int(lengths[mine[-1]]))
+            for part in torch.split(mine, step):
+                length = int(lengths[part[-1]])
+                mask = pairs.word_mask[cols[part], :length]
+                group = Group(cols[part], length, None if int(lengths[part[0]]) == length else mask)
+                nodes = pairs.grid(slice(image, image + 1), group)
+                logits[part] = self._score(iter([(group.mask, nodes)]))[0][0]
+        return logits
+
+    def _score(self, groups: Iterator[tuple[Tensor | None, Tensor]], plan: list[Group] | None = None) -> list[Tensor]:
+        """Logits (n, k) of each group of nodes (n, k, L+1, S) with its word mask, broadcastable to (n, k, L)."""
+        raise NotImplementedError
+
+    def _coupled(self) -> bool:
+        """Whether a cell's logit depends on the other cells, now."""
+        return False
+
+
+class _Pairs:
+    """Everything computed once per call: globals, Gram matrices, and the precision of the pair-level work."""
+
+    def __init__(self, model: FineGrained, images: Encoded, texts: Encoded) -> None:
+        kind = images.values.device.type
+        half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else images.values.dtype
+        maps = (model.local_map, model.global_map)
+        self.smooth = model.smooth
+        self.maps = [p.to(half) for m in maps for p in (m.weight, m.bias)]
+        self.image_global = model.pool_images(images).to(half)
+        self.text_global = model.pool_texts(texts).to(half)
+        self.regions = images.values.to(half)
+        self.words = (texts.values * texts.mask[..., None]).to(half)
+        self.word_mask = texts.mask
+        with torch.no_grad():
+            self.gram = torch.bmm(self.regions, self.regions.mT)
+        full = kind == "cpu" and bool(images.mask.all())
+        self.region_mask = None if full else images.mask
+
+    def grid(self, rows: slice, group: Group) -> Tensor:
+        """Similarity vectors of images `rows` against the group's texts, (n, k, L+1, S)."""
+        words = self.words[group.columns, : group.length][None]
+        mask = None if self.region_mask is None else self.region_mask[rows]
+        text_global = self.text_global[group.columns][None]
+        return self._apply(self.regions[rows], self.gram[rows], words, self.image_global[rows], text_global, mask)
+
+    def listed(self, rows: Tensor, cols: Tensor, group: Group) -> Tensor:
+        """Similarity vectors of listed pairs of one length, (c, 1, L+1, S)."""
+        words = self.words[cols, : group.length][:, None]
+        mask = None if self.region_mask is None else self.region_mask[rows]
+        text_global = self.text_global[cols][:, None]
+        return self._apply(self.regions[rows], self.gram[rows], words, self.image_global[rows], text_global, mask)
+
+    def _apply(self, *args: Tensor | None) -> Tensor:
+        if torch.is_grad_enabled():
+            out: Tensor = SimilarityVectors.apply(*args, *self.maps, self.smooth)  # type: ignore[no-untyped-call]
+            return out
+        with torch.autocast(self.regions.device.type, enabled=False):
+            return vectors(Side(*args), self.maps, self.smooth)[0]  # type: ignore[arg-type]
+
+
+MANY = 8  # cells per image from which a list of pairs is scored image by image
+STRIPE = 128  # images scored together when nothing must be kept
+
+
+def words_per_group(device: torch.device) -> int:
+    """Words scored together: enough for large products, few enough for the cache of a CPU."""
+    return 96 if device.type == "cpu" else 1024
+
+
+def node_mask(mask: Tensor) -> Tensor:
+    """The word mask (..., L) with the global node in front, (..., L+1)."""
+    return torch.cat([torch.ones_like(mask[..., :1]), mask], -1)
+
+
+def _stripes(rows: Tensor) -> list[slice]:
+    return [slice(start, start + STRIPE) for start in range(0, len(rows), STRIPE)]
+
+
+def _in_order(logits: list[Tensor], plan: list[Group], dim: int) -> Tensor:
+    order = torch.cat([group.columns for group in plan])
+    return torch.cat(logits, dim).index_select(dim, torch.argsort(order))
