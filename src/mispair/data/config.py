@@ -1,0 +1,85 @@
+"""What a configuration says about data: where it lies, how its columns are called, which noise to add."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mispair.section import Section
+
+Protocol = Literal["image", "caption"]
+
+
+class NoiseConfig(Section):
+    """Mismatches made on purpose in the train split; the other splits stay as they are.
+
+    One of: a drawn permutation (`protocol`), a `shift`, a `repeat`, or an `index` file.
+    """
+
+    rate: float = Field(default=0.0, ge=0.0, le=1.0)  # share of images (protocol image) or pairs (all others) chosen
+    protocol: Protocol = "image"  # move whole images with all their captions, or captions one by one
+    seed: int = Field(default=0, ge=0)
+    index: str | None = None  # a published or saved index file instead of a draw
+    shift: int = 0  # captions off by this many rows ...
+    start: int | None = Field(default=None, ge=0)  # ... from this pair on; unset: the last `rate` share of the pairs
+    repeat: bool = False  # one caption shown with a `rate` share of the pairs
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> NoiseConfig:
+        kinds = [name for name, used in (("index", self.index), ("shift", self.shift), ("repeat", self.repeat)) if used]
+        if len(kinds) > 1:
+            raise ValueError(f"noise can be one of index, shift and repeat, not {' and '.join(kinds)}")
+        if self.index and self.rate:
+            raise ValueError("an index file fixes the noise: leave the rate out")
+        if self.start is not None and not self.shift:
+            raise ValueError("start says where a shift begins: give shift too")
+        if self.start is not None and self.rate:
+            raise ValueError("start and rate both say where the shift begins: give one of them")
+        return self
+
+
+class ColumnsConfig(Section):
+    """Names of a table's columns; what is left out is recognised by the usual names."""
+
+    image: str | None = None
+    caption: str | None = None
+    split: str | None = None
+    id: str | None = None
+
+
+class ScenesConfig(Section):
+    """The embedded world. Pictures of a split do not depend on how many others there are."""
+
+    pictures: int = Field(default=2000, ge=8)  # of all splits together
+    seed: int = Field(default=0, ge=0)
+    dev_share: float = Field(default=0.1, gt=0.0, lt=0.5)
+    test_share: float = Field(default=0.25, gt=0.0, lt=0.5)
+    feature_noise: float = Field(default=0.3, ge=0.0)  # standard deviation, in units of a feature's own spread
+
+
+class DataConfig(Section):
+    """One data set: a folder, a table file, a first .npy, or "scenes"."""
+
+    path: str = "scenes"
+    second: str | None = None  # features of the second side (.npy) where it has no words, or beside them
+    features: str | None = None  # for a table: features of the first side (.npy)
+    ids: str | None = None  # for a table: which image each row of `features` is (.txt, .json or .npy)
+    columns: ColumnsConfig = ColumnsConfig()
+    missing: Literal["refuse", "skip"] = "refuse"  # pairs whose image has no features
+    sides: tuple[str, str] = ("image", "text")  # what the two sides are called
+    holdout: tuple[float, float] = (0.1, 0.1)  # shares of images for dev and test where the data has no splits
+    noise: NoiseConfig | None = None
+    vocabulary: str | None = None  # a vocabulary JSON; unset: built from the train captions
+    min_count: int = Field(default=4, ge=1)  # how often a word must occur to get an id of its own
+    max_words: int = Field(default=200, ge=1)  # longer captions are cut
+    limit: int | None = Field(default=None, ge=1)  # the first so many images of each split
+    scenes: ScenesConfig = ScenesConfig()
+
+    @model_validator(mode="after")
+    def _sides_differ(self) -> DataConfig:
+        if self.sides[0] == self.sides[1] or not all(self.sides):
+            raise ValueError(f"the two sides need two different names, got {self.sides}")
+        if not all(0.0 <= share < 1.0 for share in self.holdout) or sum(self.holdout) >= 1.0:
+            raise ValueError(f"holdout shares must be in [0, 1) and leave something to train on, got {self.holdout}")
+        return self

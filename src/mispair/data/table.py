@@ -1,0 +1,55 @@
+"""PairTable: which image is shown with which text, and, apart from that, which one belongs to it.
+
+Letters: N pairs, I images, M texts. Rows of the table are pair ids: the only key for per-pair arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mispair.data.config import ColumnsConfig, DataConfig, NoiseConfig, ScenesConfig
+
+__all__ = ["ColumnsConfig", "DataConfig", "NoiseConfig", "PairTable", "PairTruth", "ScenesConfig"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTruth:
+    """What was right before the noise. Evaluation and audit read it; a training batch cannot carry it."""
+
+    image_rows: NDArray[np.int64]  # (N,) the image the text of each pair belongs to
+    mismatched: NDArray[np.bool_]  # (N,) whether the pair shows another one
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """N given pairs, as training sees them (after noise)."""
+
+    image_rows: NDArray[np.int64]  # (N,) row of the image store shown with each pair
+    text_rows: NDArray[np.int64]  # (N,) row of the text store shown with each pair
+    captions: Sequence[str] | None = None  # (M,) by text row; None when the second side has no words
+    image_ids: Sequence[str] | None = None  # (I,) by image row
+    text_ids: Sequence[str] | None = None  # (M,) by text row
+    truth: PairTruth | None = None
+
+    def __post_init__(self) -> None:
+        assert self.image_rows.shape == self.text_rows.shape == (len(self),), "one image and one text per pair"
+
+    def __len__(self) -> int:
+        return len(self.image_rows)
+
+    @property
+    def pair_ids(self) -> NDArray[np.int64]:
+        """(N,) 0..N-1."""
+        return np.arange(len(self))
+
+    def showing(self, image_rows: NDArray[np.int64], text_rows: NDArray[np.int64]) -> PairTable:
+        """The same texts and images paired otherwise; what this table shows now is recorded as the truth."""
+        home = np.full(int(max(self.text_rows.max(), text_rows.max())) + 1, -1, np.int64)
+        home[self.text_rows] = self.image_rows if self.truth is None else self.truth.image_rows
+        belongs = home[text_rows]
+        truth = PairTruth(belongs, image_rows != belongs)
+        return replace(self, image_rows=image_rows, text_rows=text_rows, truth=truth)
