@@ -154,15 +154,18 @@ def _iterate(
 
 
 def _relaxation(rate: Tensor, over: Tensor | None) -> Tensor:
-    """The exponent ω - 1 of the next block from the error's rate per round; 0 is plain Sinkhorn.
+    """The exponent ω - 1 of the next block, (b, 1), from the error's rate μ per round in this one; 0 is plain.
 
-    While plain, the rate η gives the best ω = 2 / (1 + sqrt(1 - η)) of successive over-relaxation; a block in
-    which the error grew goes back to plain.
+    Successive over-relaxation with ω converges at the μ of (μ + ω - 1)² = ω² η μ, where η is the rate of plain rounds,
+    as long as ω is too small; the best is ω = 2 / (1 + sqrt(1 - η)). A block in which the error grew halves the step.
     """
+    over = torch.zeros_like(rate) if over is None else over.squeeze(-1)
     falling = rate < 1  # False for NaN too
-    best = 2 / (1 + (1 - torch.where(falling, rate, 0.0)).sqrt()) - 1
-    current = torch.zeros_like(rate) if over is None else over.squeeze(-1)
-    return torch.where(falling, torch.where(current > 0, current, best.clamp(max=0.9)), 0.0).unsqueeze(-1)
+    rate = torch.where(falling, rate, 0.5).clamp(min=1e-6)
+    plain = ((rate + over) ** 2 / ((1 + over) ** 2 * rate)).clamp(max=1)
+    best = (2 / (1 + (1 - plain).sqrt()) - 1).clamp(max=0.97)
+    too_small = rate > over + 0.02
+    return torch.where(falling, torch.where(too_small, torch.maximum(best, over), over), over / 2).unsqueeze(-1)
 
 
 def _level(reach: Tensor, p: Tensor, rho: Tensor) -> Tensor:

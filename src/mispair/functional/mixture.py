@@ -1,0 +1,314 @@
+"""Two-component mixtures of per-pair losses: which pairs are mismatched, and how many?
+
+Letters: N losses, K histogram bins, S starting points (or bootstrap samples) fitted side by side.
+
+EM runs on a histogram, so its cost does not grow with N. Both families are exponential with two sufficient
+statistics T: (log x, log(1 - x)) for Beta, (x, x²) for Gauss. Each bin keeps its count and its mean T, so that only
+the responsibilities inside one bin are approximated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.errors import InputError
+from mispair.functional.families import (
+    EDGE,
+    Family,
+    from_moments,
+    moments,
+    monotone_part,
+    most_likely,
+    natural,
+    normaliser,
+    statistics,
+)
+
+_SEPARATED = 2.0  # Ashman's D from which two components count as two
+_GAIN = 0.01  # mean log likelihood two components must gain over one Beta to count as two
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFit:
+    """Two components over losses; the matched pairs are the component with the lower mean.
+
+    `weights`, `parameters` and `means` list the matched component first. Parameters are (α, β) or (mean, standard
+    deviation) on the normalised scale, on which `low` is 0 and `high` is 1.
+    """
+
+    family: Family
+    weights: tuple[float, float]
+    parameters: tuple[tuple[float, float], tuple[float, float]]
+    low: float
+    high: float
+    converged: bool
+    iterations: int
+    log_likelihood: float  # mean log density of a loss on the normalised scale
+    bimodal: bool  # whether the losses really show two groups; if not, do not believe the split
+    bins: Bins = field(repr=False, compare=False)
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Mean loss of each component, in the units of the losses."""
+        inner = moments(self.family, torch.tensor(self.parameters, dtype=torch.float64))[0].tolist()
+        return self._loss(inner[0]), self._loss(inner[1])
+
+    @property
+    def mismatch_rate(self) -> float:
+        """Estimated share of mismatched pairs."""
+        return self.weights[1]
+
+    @property
+    def mismatch_rate_ci(self) -> tuple[float, float]:
+        """95 % interval of `mismatch_rate`, by refitting resampled histograms (deterministic)."""
+        return _bootstrap_rate(self)
+
+    @property
+    def threshold(self) -> float:
+        """The loss above which a pair is more likely mismatched than matched; ±inf if it never or always is."""
+        low, high = EDGE, 1 - EDGE
+        if self._inner_posterior(torch.tensor([low], dtype=torch.float64)).item() >= 0.5:
+            return -math.inf
+        if self._inner_posterior(torch.tensor([high], dtype=torch.float64)).item() < 0.5:
+            return math.inf
+        for _ in range(60):  # the posterior is monotone: bisect
+            middle = (low + high) / 2
+            below = self._inner_posterior(torch.tensor([middle], dtype=torch.float64)).item() < 0.5
+            low, high = (middle, high) if below else (low, middle)
+        return self._loss(high)
+
+    @overload
+    def posterior_mismatched(self, losses: Tensor) -> Tensor: ...
+    @overload
+    def posterior_mismatched(self, losses: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def posterior_mismatched(self, losses: Tensor | NDArray[np.float64]) -> Tensor | NDArray[np.float64]:
+        """Probability that each pair is mismatched, (N,) -> (N,), never falling as the loss grows.
+
+        Two densities of one family cross twice. Behind the second crossing the ratio turns around, so that the very
+        largest (or smallest) losses would be called the wrong way; there the posterior stays at its turning value.
+        """
+        x = _normalise(_checked(losses), self.low, self.high)
+        posterior = self._inner_posterior(x)
+        return posterior.to(losses) if isinstance(losses, Tensor) else posterior.numpy()
+
+    def _inner_posterior(self, x: Tensor) -> Tensor:
+        if self.weights[1] <= 0 or self.weights[0] <= 0:
+            return torch.full_like(x, float(self.weights[1] > 0))
+        parameters = torch.tensor(self.parameters, dtype=torch.float64)
+        first, second = natural(self.family, parameters)
+        slope = second - first
+        x = monotone_part(self.family, slope, x)
+        offset = math.log(self.weights[1] / self.weights[0]) - float(normaliser(self.family, parameters).diff())
+        return torch.sigmoid(statistics(self.family, x) @ slope + offset)
+
+    def _loss(self, x: float) -> float:
+        return self.low + x * (self.high - self.low)
+
+
+def fit_beta_mixture(
+    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-6, max_iter: int = 500, bins: int = 1024
+) -> MixtureFit:
+    """Two Beta components on min-max normalised losses by maximum likelihood (L2RM Sec. 4.1; Arazo et al. 2019).
+
+    losses (N,) finite. `tol` is the change of the mean log likelihood at which EM stops.
+    """
+    return _fit("beta", losses, tol, max_iter, bins)
+
+
+def fit_gaussian_mixture(
+    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-6, max_iter: int = 500, bins: int = 1024
+) -> MixtureFit:
+    """Two Gauss components on min-max normalised losses by maximum likelihood (NCR's split). losses (N,) finite."""
+    return _fit("gaussian", losses, tol, max_iter, bins)
+
+
+def decide_mismatched(
+    fit: MixtureFit,
+    losses: NDArray[np.float64],
+    threshold: float = 0.5,
+    when_unimodal: Literal["posterior", "none", "top_percent"] = "posterior",
+) -> NDArray[np.bool_]:
+    """Which pairs to treat as mismatched, (N,) -> bool (N,).
+
+    `when_unimodal` says what to do if the fit found only one group: believe the posterior all the same, call
+    nobody mismatched, or call the 1 % largest losses mismatched (what NCR does when it finds no noise).
+    """
+    if not 0 < threshold < 1:
+        raise InputError(f"threshold must be between 0 and 1, got {threshold}")
+    if fit.bimodal or when_unimodal == "posterior":
+        return fit.posterior_mismatched(losses) > threshold
+    if when_unimodal == "none":
+        return np.zeros(len(losses), dtype=bool)
+    if when_unimodal != "top_percent":
+        raise InputError(f"when_unimodal must be posterior, none or top_percent, got {when_unimodal!r}")
+    worst = np.argsort(losses, kind="stable")[len(losses) - max(1, len(losses) // 100) :]
+    decision = np.zeros(len(losses), dtype=bool)
+    decision[worst] = True
+    return decision
+
+
+# ------------------------------------------------------------------------------------------------ the histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """A histogram that remembers what is inside its bins."""
+
+    counts: Tensor  # (K,)
+    centres: Tensor  # (K,) mean normalised loss of each bin
+    statistics: Tensor  # (K, 2) mean T of each bin
+
+
+def _checked(losses: Tensor | NDArray[np.float64]) -> Tensor:
+    values = losses.detach().cpu() if isinstance(losses, Tensor) else torch.from_numpy(np.asarray(losses))
+    values = values.double()
+    if values.ndim != 1:
+        raise InputError(f"losses must be one value per pair, shape (N,), got shape {tuple(values.shape)}")
+    finite = torch.isfinite(values)
+    if not bool(finite.all()):
+        wrong = int((~finite).sum())
+        first = int((~finite).nonzero()[0])
+        raise InputError(
+            f"losses must be finite, but {wrong} of {len(values)} are NaN or infinite (the first at pair {first}); "
+            "a diverged model gives such losses: lower the learning rate or look at the features of that pair"
+        )
+    return values
+
+
+def _normalise(losses: Tensor, low: float, high: float) -> Tensor:
+    return ((losses - low) / (high - low) if high > low else torch.zeros_like(losses)).clamp(EDGE, 1 - EDGE)
+
+
+def _histogram(family: Family, x: Tensor, bins: int) -> Bins:
+    index = (x * bins).long().clamp_(max=bins - 1).numpy()
+    counts = np.bincount(index, minlength=bins)
+    used = counts > 0
+    per_bin = [
+        torch.from_numpy(np.bincount(index, weights=values.numpy(), minlength=bins)[used] / counts[used])
+        for values in (x, *statistics(family, x).unbind(-1))
+    ]
+    return Bins(torch.from_numpy(counts[used]).double(), per_bin[0], torch.stack(per_bin[1:], -1))
+
+
+# ------------------------------------------------------------------------------------------------------------ EM
+
+
+def _log_joint(family: Family, bins: Bins, weights: Tensor, parameters: Tensor) -> Tensor:
+    """log(weight · density) of each bin under each component: (S, 2), (S, 2, 2) -> (S, 2, K)."""
+    level = weights.clamp(min=1e-12).log() - normaliser(family, parameters)
+    return natural(family, parameters) @ bins.statistics.T + level.unsqueeze(-1)
+
+
+def _em(
+    family: Family, bins: Bins, counts: Tensor, weights: Tensor, parameters: Tensor, tol: float, max_iter: int
+) -> tuple[Tensor, Tensor, Tensor, bool, int]:
+    """Fit S mixtures side by side: counts (S, K), weights (S, 2), parameters (S, 2, 2) -> the same, and (S,)."""
+    share = counts / counts.sum(-1, keepdim=True)
+    joint = _log_joint(family, bins, weights, parameters)
+    likelihood = (share * torch.logsumexp(joint, -2)).sum(-1)
+    for iteration in range(1, max_iter + 1):
+        claimed = torch.softmax(joint, -2) * share.unsqueeze(-2)  # (S, 2, K)
+        new_weights = claimed.sum(-1)
+        target = claimed @ bins.statistics / new_weights.clamp(min=1e-12).unsqueeze(-1)
+        new_parameters = most_likely(family, target, parameters)
+        joint = _log_joint(family, bins, new_weights, new_parameters)
+        new_likelihood = (share * torch.logsumexp(joint, -2)).sum(-1)
+        better = new_likelihood >= likelihood  # the floor on the variance can cost likelihood: then stay
+        gain = torch.where(better, new_likelihood - likelihood, 0.0)
+        weights = torch.where(better[:, None], new_weights, weights)
+        parameters = torch.where(better[:, None, None], new_parameters, parameters)
+        likelihood = torch.where(better, new_likelihood, likelihood)
+        if bool((gain <= tol).all()):
+            return weights, parameters, likelihood, True, iteration
+    return weights, parameters, likelihood, False, max_iter
+
+
+def _starts(family: Family, bins: Bins) -> tuple[Tensor, Tensor]:
+    """Deterministic starting points: cut the losses in two at the best 2-means cut and at three quantiles."""
+    x, share = bins.centres, bins.counts / bins.counts.sum()
+    below = share.cumsum(0)
+    mass_x = (share * x).cumsum(0)
+    between = (mass_x[-1] * below - mass_x) ** 2 / (below * (1 - below)).clamp(min=1e-12)
+    cuts = [int(between[:-1].argmax()), *(int(torch.searchsorted(below, q)) for q in (0.25, 0.5, 0.75))]
+    weights, parameters = [], []
+    for cut in sorted({min(max(c, 0), len(x) - 2) for c in cuts}):
+        sides = (share[: cut + 1], x[: cut + 1]), (share[cut + 1 :], x[cut + 1 :])
+        weights.append(torch.stack([s.sum() for s, _ in sides]))
+        mean = torch.stack([(s * v).sum() / s.sum() for s, v in sides])
+        variance = torch.stack([(s * (v - m) ** 2).sum() / s.sum() for (s, v), m in zip(sides, mean, strict=True)])
+        parameters.append(from_moments(family, mean, variance))
+    return torch.stack(weights), torch.stack(parameters)
+
+
+def _fit(family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_iter: int, bins: int) -> MixtureFit:
+    values = _checked(losses)
+    if len(values) < 2:
+        raise InputError(f"losses must hold at least two pairs, got {len(values)}")
+    if bins < 16 or max_iter < 1 or not tol > 0:
+        raise InputError(f"bins >= 16, max_iter >= 1 and tol > 0 are needed, got {bins}, {max_iter} and {tol}")
+    low, high = float(values.min()), float(values.max())
+    histogram = _histogram(family, _normalise(values, low, high), bins)
+    if len(histogram.counts) < 2:  # one value repeated: everybody is alike, so nobody is mismatched
+        one = tuple(from_moments(family, histogram.centres[:1], torch.zeros(1, dtype=torch.float64))[0].tolist())
+        return MixtureFit(family, (1.0, 0.0), (one, one), low, high, True, 0, 0.0, False, histogram)
+    weights, parameters = _starts(family, histogram)
+    counts = histogram.counts.expand(len(weights), -1)
+    weights, parameters, likelihood, _, tried = _em(
+        family, histogram, counts, weights, parameters, tol, min(10, max_iter)
+    )
+    best = likelihood.argmax(keepdim=True)
+    weights, parameters, likelihood, converged, iterations = _em(
+        family, histogram, counts[:1], weights[best], parameters[best], tol, max(max_iter - tried, 1)
+    )
+    order = moments(family, parameters[0])[0].argsort()
+    weight, parameter = weights[0][order], parameters[0][order]
+    return MixtureFit(
+        family,
+        (float(weight[0]), float(weight[1])),
+        (tuple(parameter[0].tolist()), tuple(parameter[1].tolist())),
+        low,
+        high,
+        converged,
+        tried + iterations,
+        float(likelihood[0]),
+        _bimodal(family, weight, parameter, float(likelihood[0]), histogram),
+        histogram,
+    )
+
+
+def _bimodal(family: Family, weights: Tensor, parameters: Tensor, likelihood: float, bins: Bins) -> bool:
+    """Whether the components are apart (Ashman's D), both hold 1 % of the pairs, and one Beta would not do as well.
+
+    The comparison with a single Beta, which can be flat, skewed or peaked, keeps wide one-group losses from passing.
+    """
+    mean, variance = moments(family, parameters)
+    distance = float((mean[1] - mean[0]) / variance.mean().sqrt())
+    share = bins.counts / bins.counts.sum()
+    centre = (share * bins.centres).sum()
+    target = (share.unsqueeze(-1) * statistics("beta", bins.centres)).sum(0)
+    single = from_moments("beta", centre, (share * (bins.centres - centre) ** 2).sum())
+    for _ in range(10):
+        single = most_likely("beta", target, single)
+    alone = float(natural("beta", single) @ target - normaliser("beta", single))
+    return distance > _SEPARATED and float(weights.min()) >= 0.01 and likelihood - alone > _GAIN
+
+
+def _bootstrap_rate(fit: MixtureFit, samples: int = 100) -> tuple[float, float]:
+    if len(fit.bins.counts) < 2:
+        return (fit.mismatch_rate, fit.mismatch_rate)
+    total = int(fit.bins.counts.sum())
+    share = (fit.bins.counts / total).numpy()
+    drawn = np.random.default_rng(0).multinomial(total, share / share.sum(), size=samples)
+    weights = torch.tensor(fit.weights, dtype=torch.float64).expand(samples, 2)
+    parameters = torch.tensor(fit.parameters, dtype=torch.float64).expand(samples, 2, 2)
+    weights, parameters, *_ = _em(fit.family, fit.bins, torch.from_numpy(drawn).double(), weights, parameters, 1e-6, 60)
+    upper = moments(fit.family, parameters)[0].argmax(-1, keepdim=True)
+    low, high = np.quantile(weights.gather(-1, upper).numpy(), (0.025, 0.975))
+    return float(low), float(high)
