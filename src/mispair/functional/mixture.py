@@ -113,7 +113,7 @@ class MixtureFit:
 
 
 def fit_beta_mixture(
-    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-6, max_iter: int = 500, bins: int = 1024
+    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
 ) -> MixtureFit:
     """Two Beta components on min-max normalised losses by maximum likelihood (L2RM Sec. 4.1; Arazo et al. 2019).
 
@@ -123,7 +123,7 @@ def fit_beta_mixture(
 
 
 def fit_gaussian_mixture(
-    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-6, max_iter: int = 500, bins: int = 1024
+    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
 ) -> MixtureFit:
     """Two Gauss components on min-max normalised losses by maximum likelihood (NCR's split). losses (N,) finite."""
     return _fit("gaussian", losses, tol, max_iter, bins)
@@ -209,25 +209,60 @@ def _log_joint(family: Family, bins: Bins, weights: Tensor, parameters: Tensor) 
 def _em(
     family: Family, bins: Bins, counts: Tensor, weights: Tensor, parameters: Tensor, tol: float, max_iter: int
 ) -> tuple[Tensor, Tensor, Tensor, bool, int]:
-    """Fit S mixtures side by side: counts (S, K), weights (S, 2), parameters (S, 2, 2) -> the same, and (S,)."""
+    """Fit S mixtures side by side: counts (S, K), weights (S, 2), parameters (S, 2, 2) -> the same, and (S,).
+
+    EM crawls where the components overlap, so every two steps are followed by a jump along them (SQUAREM, Varadhan
+    and Roland 2008), which is kept only where it raises the likelihood: that never falls.
+    """
     share = counts / counts.sum(-1, keepdim=True)
-    joint = _log_joint(family, bins, weights, parameters)
-    likelihood = (share * torch.logsumexp(joint, -2)).sum(-1)
-    for iteration in range(1, max_iter + 1):
-        claimed = torch.softmax(joint, -2) * share.unsqueeze(-2)  # (S, 2, K)
-        new_weights = claimed.sum(-1)
-        target = claimed @ bins.statistics / new_weights.clamp(min=1e-12).unsqueeze(-1)
-        new_parameters = most_likely(family, target, parameters)
-        joint = _log_joint(family, bins, new_weights, new_parameters)
-        new_likelihood = (share * torch.logsumexp(joint, -2)).sum(-1)
-        better = new_likelihood >= likelihood  # the floor on the variance can cost likelihood: then stay
-        gain = torch.where(better, new_likelihood - likelihood, 0.0)
-        weights = torch.where(better[:, None], new_weights, weights)
-        parameters = torch.where(better[:, None, None], new_parameters, parameters)
-        likelihood = torch.where(better, new_likelihood, likelihood)
+    likelihood = _likelihood(family, bins, share, weights, parameters)
+    for iteration in range(2, max_iter + 2, 2):
+        start = _free(family, weights, parameters)
+        first = _em_step(family, bins, share, weights, parameters)
+        second = _em_step(family, bins, share, *first)
+        step = _free(family, *first) - start
+        bend = _free(family, *second) - start - 2 * step
+        reach = (step.norm(dim=-1) / bend.norm(dim=-1).clamp(min=1e-12)).clamp(1, 128).unsqueeze(-1)
+        jump = _bound(family, start + 2 * reach * step + reach**2 * bend)
+        candidates = [
+            (_likelihood(family, bins, share, *c).nan_to_num(-math.inf), *c)
+            for c in ((weights, parameters), second, jump)
+        ]
+        scores = torch.stack([c[0] for c in candidates])
+        best = scores.argmax(0)
+        weights = torch.stack([c[1] for c in candidates])[best, torch.arange(len(best))]
+        parameters = torch.stack([c[2] for c in candidates])[best, torch.arange(len(best))]
+        gain, likelihood = scores.amax(0) - likelihood, scores.amax(0)
         if bool((gain <= tol).all()):
-            return weights, parameters, likelihood, True, iteration
+            return weights, parameters, likelihood, True, min(iteration, max_iter)
     return weights, parameters, likelihood, False, max_iter
+
+
+def _em_step(family: Family, bins: Bins, share: Tensor, weights: Tensor, parameters: Tensor) -> tuple[Tensor, Tensor]:
+    claimed = torch.softmax(_log_joint(family, bins, weights, parameters), -2) * share.unsqueeze(-2)  # (S, 2, K)
+    weights = claimed.sum(-1)
+    target = claimed @ bins.statistics / weights.clamp(min=1e-12).unsqueeze(-1)
+    return weights, most_likely(family, target, parameters)
+
+
+def _likelihood(family: Family, bins: Bins, share: Tensor, weights: Tensor, parameters: Tensor) -> Tensor:
+    return (share * torch.logsumexp(_log_joint(family, bins, weights, parameters), -2)).sum(-1)
+
+
+def _free(family: Family, weights: Tensor, parameters: Tensor) -> Tensor:
+    """The five numbers of a mixture without their bounds, (S, 5): a jump cannot leave what they can be."""
+    odds = (weights[:, :1].clamp(min=1e-12) / weights[:, 1:].clamp(min=1e-12)).log()
+    inner = parameters.log() if family == "beta" else torch.stack([parameters[..., 0], parameters[..., 1].log()], -1)
+    return torch.cat([odds, inner.flatten(1)], 1)
+
+
+def _bound(family: Family, free: Tensor) -> tuple[Tensor, Tensor]:
+    """The mixture with these five numbers: the inverse of `_free`."""
+    odds, inner = free[:, 0].clamp(-25, 25), free[:, 1:].reshape(-1, 2, 2)
+    weights = torch.stack([torch.sigmoid(odds), torch.sigmoid(-odds)], -1)
+    if family == "beta":
+        return weights, inner.clamp(-10, 12).exp()
+    return weights, torch.stack([inner[..., 0], inner[..., 1].clamp(-4, 4).exp()], -1)
 
 
 def _starts(family: Family, bins: Bins) -> tuple[Tensor, Tensor]:

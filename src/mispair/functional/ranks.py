@@ -18,7 +18,7 @@ from torch import Tensor
 
 from mispair.errors import InputError
 
-_CHUNK = 1 << 23  # cells compared at a time: some 10 MB beside the matrix itself
+_CHUNK = 1 << 19  # cells compared at a time: what stays in the processor's cache
 
 
 def retrieval_metrics(
@@ -69,10 +69,12 @@ def ranks(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
     i2t = torch.empty(n, dtype=torch.int64, device=scores.device)
     t2i = torch.full((m,), -1, dtype=torch.int64, device=scores.device)  # its own image is as good as itself
     step = max(1, _CHUNK // m)
+    buffer = torch.empty(min(step, n), m, device=scores.device)  # counting floats is ten times faster than bools
     for start in range(0, n, step):
         block = scores[start : start + step]
-        i2t[start : start + step] = (block >= best[start : start + step, None]).sum(1)
-        t2i += (block >= given).sum(0)
+        as_good = buffer[: len(block)]
+        i2t[start : start + step] = torch.ge(block, best[start : start + step, None], out=as_good).sum(1).long()
+        t2i += torch.ge(block, given, out=as_good).sum(0).long()
     return (i2t - as_good_own)[owned], t2i
 
 
