@@ -55,7 +55,7 @@ class ScenesConfig(Section):
     seed: int = Field(default=0, ge=0)
     dev_share: float = Field(default=0.1, gt=0.0, lt=0.5)
     test_share: float = Field(default=0.25, gt=0.0, lt=0.5)
-    feature_noise: float = Field(default=0.3, ge=0.0)  # standard deviation, in units of a feature's own spread
+    feature_noise: float = Field(default=0.05, ge=0.0)  # standard deviation of what is added to each feature
 
 
 class DataConfig(Section):

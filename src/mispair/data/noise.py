@@ -1,7 +1,7 @@
 """Mismatches made on purpose: both published protocols, two kinds of real-world damage, and index files.
 
-An index says what is shown: pair p shows the image that belongs to pair `images[p]`'s place. Published files hold
-image rows, either one per image (moved with all its captions) or one per caption; both lengths are read here.
+An index says which image row is shown in each place: published files have one entry per image (it moves with all
+its captions) or one per caption, and both lengths are read here. Where captions are replaced, ours have two rows.
 Letters: N pairs, I images.
 """
 
@@ -31,7 +31,8 @@ class NoiseIndex:
     images: NDArray[np.int64]
     texts: NDArray[np.int64]
     stored: NDArray[np.int64]  # as written to a file: (I,) or (N,) image rows, or (2, N) image and text rows
-    chosen: int  # images or pairs drawn; some may have drawn their own place again
+    chosen: int  # images (protocol image) or pairs drawn; some may have drawn their own place again
+    chosen_pairs: int  # pairs concerned
 
     @property
     def hash(self) -> str:
@@ -93,13 +94,14 @@ def permute(table: PairTable, rate: float, protocol: Protocol, rng: Rng) -> Nois
         slots = np.arange(_image_count(table))
         chosen = np.sort(rng.choice(len(slots), chosen_count(len(slots), rate), replace=False))
         slots[chosen] = rng.permutation(chosen)
-        return NoiseIndex(slots[table.image_rows], table.text_rows, slots, len(chosen))
+        concerned = int(np.isin(table.image_rows, chosen).sum())
+        return NoiseIndex(slots[table.image_rows], table.text_rows, slots, len(chosen), concerned)
     if protocol != "caption":
         raise InputError(f"protocol must be 'image' or 'caption', got {protocol!r}")
     shown = table.image_rows.copy()
     chosen = np.sort(rng.choice(len(table), chosen_count(len(table), rate), replace=False))
     shown[chosen] = shown[rng.permutation(chosen)]
-    return NoiseIndex(shown, table.text_rows, shown, len(chosen))
+    return NoiseIndex(shown, table.text_rows, shown, len(chosen), len(chosen))
 
 
 def shift_index(table: PairTable, by: int, start: int) -> NoiseIndex:
@@ -111,7 +113,7 @@ def shift_index(table: PairTable, by: int, start: int) -> NoiseIndex:
         raise InputError(f"a shift must move by 1 to {max(tail - 1, 1):,} rows either way, got {by:,}")
     shown = table.image_rows.copy()
     shown[start:] = np.roll(shown[start:], by)
-    return NoiseIndex(shown, table.text_rows, shown, tail)
+    return NoiseIndex(shown, table.text_rows, shown, tail, tail)
 
 
 def repeat_index(table: PairTable, rate: float, rng: Rng) -> NoiseIndex:
@@ -119,7 +121,7 @@ def repeat_index(table: PairTable, rate: float, rng: Rng) -> NoiseIndex:
     chosen = rng.choice(len(table), chosen_count(len(table), rate), replace=False)
     texts = table.text_rows.copy()
     texts[chosen] = table.text_rows[rng.integers(len(table))]
-    return NoiseIndex(table.image_rows, texts, np.stack([table.image_rows, texts]), len(chosen))
+    return NoiseIndex(table.image_rows, texts, np.stack([table.image_rows, texts]), len(chosen), len(chosen))
 
 
 def read_index(path: str | os.PathLike[str], table: PairTable) -> NoiseIndex:
@@ -140,7 +142,7 @@ def read_index(path: str | os.PathLike[str], table: PairTable) -> NoiseIndex:
         shown = stored if len(stored) == pairs else stored[table.image_rows]
         texts = table.text_rows
     changed = int(((shown != table.image_rows) | (texts != table.text_rows)).sum())
-    return NoiseIndex(shown, texts, stored, changed)
+    return NoiseIndex(shown, texts, stored, changed, changed)
 
 
 def write_index(path: str | os.PathLike[str], index: NoiseIndex) -> None:

@@ -40,8 +40,7 @@ def open_split(
         for finding in source.findings:
             if finding.kind == WITHOUT_FEATURES:
                 raise InputError(finding.text)
-    texts_shown = np.arange(len(source.image_of_text))
-    pairs = PairTable(source.image_of_text, texts_shown, source.captions, source.image_ids, source.text_ids)
+    pairs = _pairs(source)
     noise_hash = None
     if config.noise is not None and split == "train":
         index = make_index(pairs, config.noise)
@@ -76,6 +75,15 @@ def open_split(
     )
 
 
+def pair_table(config: DataConfig, split: str) -> PairTable:
+    """The pairs of one split before any noise; features are not needed for it."""
+    if config.path == "scenes":
+        world = make_scenes(config.scenes, split)  # no picture has to be drawn to know who belongs to whom
+        source = Source("scenes", split, None, world.image_of_text, world.captions, image_ids=world.ids)
+        return _pairs(source if config.limit is None else source.first(config.limit))
+    return _pairs(open_source(config, split))
+
+
 def list_data_splits(config: DataConfig) -> list[str]:
     """The splits `config` can open, in the usual order."""
     if config.path == "scenes":
@@ -108,6 +116,11 @@ def _open(config: DataConfig, split: str, progress: Progress | None) -> Source:
     if not os.path.lexists(path):
         raise InputError(f"{path} does not exist; expected a folder, a table, an .npy or the word scenes")
     raise InputError(f"{path} is nothing mispair reads; expected a folder, an .npy or a table ({', '.join(TABLES)})")
+
+
+def _pairs(source: Source) -> PairTable:
+    texts = np.arange(len(source.image_of_text))
+    return PairTable(source.image_of_text, texts, source.captions, source.image_ids, source.text_ids)
 
 
 def _open_scenes(config: DataConfig, split: str, progress: Progress | None) -> Source:

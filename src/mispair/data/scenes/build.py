@@ -56,11 +56,12 @@ class SceneSplit:
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """(n, 8, 96) region features, computed from the pixels when first asked for."""
+        """(n, 6, 96) region features, computed from the pixels when first asked for."""
         return self.compute_features()
 
     def compute_features(self, progress: Progress | None = None) -> NDArray[np.float32]:
-        from mispair.data.scenes.regions import REGIONS, WIDTH, describe
+        from mispair.data.scenes.boxes import REGIONS
+        from mispair.data.scenes.regions import WIDTH, describe
 
         features = np.empty((len(self), REGIONS, WIDTH), np.float32)
         for start in range(0, len(self), _BLOCK):
@@ -103,9 +104,9 @@ def make_scenes(config: ScenesConfig, split: str) -> SceneSplit:
             for _ in range(20):  # say something nobody has said yet; a very large world runs out of such captions
                 said = claim(scene, draw)
                 text = word(said, draw)
-                if text not in seen:
+                if text.lower() not in seen:
                     break
-            seen.add(text)
+            seen.add(text.lower())
             claims.append(said)
             captions.append(text)
     return SceneSplit(config, split, scenes, claims, captions)

@@ -55,7 +55,7 @@ _RELATION_WORDS = (
     ("near", "next to", "beside"),
 )
 _BACKGROUND_WORDS = (("white", "bright"), ("grey", "gray"), ("black", "dark"), ("sand", "beige"))
-_COUNT_WORDS = {2: ("two", "a pair of"), 3: ("three", "a trio of"), 4: ("four",)}
+_COUNT_WORDS = {1: ("one",), 2: ("two", "a pair of"), 3: ("three", "a trio of")}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def holds(relation: int, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def claim(scene: Scene, draw: Dice) -> Claim:
     """Something true of `scene`."""
-    said = min(len(scene.objects), 1 + (draw.uniform() > 0.15) + (draw.uniform() > 0.6))
+    said = min(len(scene.objects), 1 + draw.chance(0.95) + draw.chance(0.7))
     chosen = [scene.objects[k] for k in draw.some(said, len(scene.objects))]
     relation = 0
     if said > 1 and draw.chance(0.5):
@@ -89,8 +89,8 @@ def claim(scene: Scene, draw: Dice) -> Claim:
 
 def _mention(thing: tuple[int, ...], draw: Dice) -> tuple[int, ...]:
     shape, colour, size, texture, row, column = thing
-    shows_shape = draw.chance(0.85)
-    shows_colour = draw.chance(0.8) or not shows_shape
+    shows_shape = draw.chance(0.9)
+    shows_colour = draw.chance(0.85) or not shows_shape
     return (
         shape if shows_shape else ANY,
         colour if shows_colour else ANY,
@@ -124,8 +124,8 @@ def word(said: Claim, draw: Dice) -> str:
 def _frame(said: Claim, text: str, draw: Dice) -> str:
     """Count, background and the small words around."""
     if said.count != ANY:
-        counted = f"{draw.pick(_COUNT_WORDS[said.count])} {draw.pick(('objects', 'things', 'shapes', 'figures'))}"
-        text = f"{counted}, {draw.pick(('among them', 'one is', 'including'))} {text}"
+        noun = draw.pick(_ANY_SHAPE) + ("s" if said.count > 1 else "")
+        text = f"{draw.pick(_COUNT_WORDS[said.count])} {noun}, {draw.pick(('namely', 'there is', 'including'))} {text}"
     elif draw.chance(0.25):
         text = f"{draw.pick(('a picture of', 'an image of', 'a drawing with'))} {text}"
     if said.background != ANY:

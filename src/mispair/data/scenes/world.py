@@ -1,4 +1,4 @@
-"""What is in a picture: two to four objects on a background, drawn from a seed.
+"""What is in a picture: one to three objects on a background, drawn from a seed.
 
 An object is six numbers, in the order of ATTRIBUTES; a picture has nine places, row by row.
 """
@@ -17,7 +17,7 @@ TEXTURES = ("plain", "striped", "dotted", "checkered")
 BACKGROUNDS = ("white", "grey", "black", "sand")
 ATTRIBUTES = ("shape", "colour", "size", "texture", "row", "column")
 CHOICES = (len(SHAPES), len(COLOURS), len(SIZES), len(TEXTURES), 3, 3)
-MOST_OBJECTS = 4
+MOST_OBJECTS = 3
 SPLITS = {"train": 1, "dev": 2, "test": 3}
 
 
@@ -63,7 +63,7 @@ def dice(seed: int, split: str, picture: int, purpose: int) -> Dice:
 
 def sample(draw: Dice) -> Scene:
     """A scene; no two objects stand in one place."""
-    count = 2 + draw.below(MOST_OBJECTS - 1)
+    count = 1 + draw.below(MOST_OBJECTS)
     objects = []
     for place in draw.some(count, 9):
         looks = [draw.below(n) for n in CHOICES[:4]]

@@ -1,0 +1,130 @@
+"""`mispair check`: read a data set once and say what is in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from mispair.cli import data_options as options
+
+if TYPE_CHECKING:
+    from mispair.data.inspection import Inspection
+
+
+def check(
+    data: str = options.DATA,
+    second: str | None = options.SECOND,
+    features: str | None = options.FEATURES,
+    ids: str | None = options.IDS,
+    image_column: str | None = options.IMAGE_COLUMN,
+    caption_column: str | None = options.CAPTION_COLUMN,
+    split_column: str | None = options.SPLIT_COLUMN,
+    sides: str = options.SIDES,
+    noise: str | None = typer.Option(None, help="A noise index (.npy) to check against the train split."),
+    vocabulary: str | None = typer.Option(None, help="A vocabulary (.json) to check against the captions."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of tables."),
+) -> None:
+    """Read a data set once and say what is in it, and what to look at before training.
+
+    Exit code 0: clean. 1: there are findings. 2: it cannot be used, and one sentence says why.
+
+    Examples:
+
+      mispair check f30k_precomp
+
+      mispair check pairs.parquet --features images.npy --ids images.txt
+
+      mispair check audio.npy notes.npy --sides audio,notes
+    """
+    from mispair.cli.progress import Progress
+    from mispair.data.inspection import inspect
+
+    config = options.data_config(
+        path=data,
+        second=second,
+        features=features,
+        ids=ids,
+        columns={"image": image_column, "caption": caption_column, "split": split_column},
+        sides=sides,
+        vocabulary=vocabulary,
+    )
+    with Progress() as progress:
+        found = inspect(config, noise, progress)
+    if as_json:
+        _print_json(data, found)
+    else:
+        _print_tables(found)
+    raise typer.Exit(1 if found.findings else 0)
+
+
+def _print_json(data: str, found: Inspection) -> None:
+    import json
+    from dataclasses import asdict
+
+    content = {"data": data, "usable": True, "clean": not found.findings, **asdict(found)}
+    print(json.dumps(_plain(content), indent=2, allow_nan=False))
+
+
+def _plain(value: object) -> object:
+    """JSON has no NaN: a range without a single finite number becomes null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _print_tables(found: Inspection) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(soft_wrap=True)
+    table = Table(title=escape(found.name), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("")
+    for split in found.splits:
+        table.add_column(split.split, justify="right")
+    for heading, cells in _rows(found):
+        table.add_row(heading, *cells)
+    Console(width=None if console.is_terminal else 160).print(table)
+    for note in found.notes:
+        console.print(f"note: {escape(note)}", style="dim", highlight=False)
+    for finding in found.findings:
+        console.print(
+            f"[yellow]{escape(finding.kind)}[/yellow] ({finding.count:,}): {escape(finding.text)}", highlight=False
+        )
+    total = len(found.findings)
+    console.print("[green]clean: no findings" if not total else f"{total} finding{'s' if total > 1 else ''}")
+
+
+def _rows(found: Inspection) -> list[tuple[str, list[str]]]:
+    splits = found.splits
+    rows = [
+        ("pairs", [f"{split.pairs:,}" for split in splits]),
+        ("images", [f"{split.images:,}" for split in splits]),
+        ("captions per image", [_span(*split.captions_per_image) for split in splits]),
+    ]
+    if any(split.words for split in splits):
+        rows += [
+            ("words", [f"{split.words:,}" for split in splits]),
+            ("longest caption", [f"{split.longest:,} words" for split in splits]),
+            ("vocabulary", [f"{found.vocabulary:,}" if k == 0 else "" for k in range(len(splits))]),
+        ]
+    if any(split.unknown is not None for split in splits):
+        rows.append(("unknown words", [f"{split.unknown or 0:.2%}" for split in splits]))
+    for k in range(max(len(split.sides) for split in splits)):
+        name = splits[0].sides[k].name
+        sides = [split.sides[k] for split in splits]
+        rows += [
+            (f"{name} regions", [f"{side.regions:,}" for side in sides]),
+            (f"{name} dimension", [f"{side.width:,}" for side in sides]),
+            (f"{name} dtype", [side.dtype for side in sides]),
+            (f"{name} values", [f"{side.low:.3g} to {side.high:.3g}" for side in sides]),
+        ]
+    return rows
+
+
+def _span(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,140 @@
+"""`mispair corrupt`: mismatches made on purpose, written as a noise index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mispair.cli import data_options as options
+from mispair.errors import InputError
+
+
+def corrupt(
+    data: str = options.DATA,
+    second: str | None = options.SECOND,
+    rate: float = typer.Option(0.0, help="Share of images (protocol image) or pairs chosen, between 0 and 1."),
+    protocol: str = typer.Option("image", help="image: move images with all captions; caption: move captions singly."),
+    seed: int = typer.Option(0, help="The same seed gives the same index."),
+    shift: int = typer.Option(0, help="Instead: captions off by this many rows, in the last RATE of the pairs."),
+    start: int | None = typer.Option(None, "--from", help="With --shift: from this pair on, instead of --rate."),
+    repeat: bool = typer.Option(False, "--repeat", help="Instead: one caption shown with RATE of the pairs."),
+    output: Path = typer.Option(..., "-o", "--output", help="Where the index goes (.npy)."),
+    split: str = typer.Option("train", help="The split to corrupt."),
+    features: str | None = options.FEATURES,
+    ids: str | None = options.IDS,
+    image_column: str | None = options.IMAGE_COLUMN,
+    caption_column: str | None = options.CAPTION_COLUMN,
+    split_column: str | None = options.SPLIT_COLUMN,
+    force: bool = typer.Option(False, "--force", help="Overwrite the output file."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of a table."),
+) -> None:
+    """Make mismatched pairs on purpose and write them as an index file, in the published layout.
+
+    Protocol image writes one image row per image, protocol caption one per caption. Chosen pairs that draw their
+    own image again stay right; they are counted and reported. Results made with the index carry its hash.
+
+    Examples:
+
+      mispair corrupt f30k_precomp --rate 0.4 --protocol image --seed 0 -o index.npy
+
+      mispair corrupt pairs.csv --rate 0.1 --shift 3 -o shifted.npy
+    """
+    from mispair.data.noise import make_index
+    from mispair.data.opening import pair_table
+
+    kind = _kind(protocol, shift, repeat)
+    noise: dict[str, Any] = {"rate": _share(rate), "seed": seed, "shift": shift, "start": start, "repeat": repeat}
+    if kind in ("image", "caption"):
+        noise["protocol"] = protocol
+    if rate == 0.0 and start is None:
+        raise InputError(f"--rate is missing: expected the share to corrupt, for instance --rate {0.4}")
+    config = options.data_config(
+        path=data,
+        second=second,
+        features=features,
+        ids=ids,
+        columns={"image": image_column, "caption": caption_column, "split": split_column},
+        noise=noise,
+    )
+    _refuse_output(output, force)
+    assert config.noise is not None
+    table = pair_table(config, split)
+    index = make_index(table, config.noise)
+    _write(output, index)
+    shown = table.showing(index.images, index.texts)
+    assert shown.truth is not None
+    mismatched = int(shown.truth.mismatched.sum())
+    facts = {
+        "data": data,
+        "split": split,
+        "kind": kind,
+        "rate": rate,
+        "seed": seed,
+        "pairs": len(table),
+        "images": int(table.image_rows.max()) + 1,
+        "chosen": index.chosen,
+        "chosen_of": "images" if kind == "image" else "pairs",
+        "chosen_pairs": index.chosen_pairs,
+        "mismatched_pairs": mismatched,
+        "fixed_points": index.chosen_pairs - mismatched,
+        "hash": index.hash,
+        "file": str(output),
+        "entries": list(index.stored.shape),
+    }
+    _print(facts, as_json)
+
+
+def _kind(protocol: str, shift: int, repeat: bool) -> str:
+    if protocol not in ("image", "caption"):
+        raise InputError(f"--protocol is image or caption, got {protocol!r}")
+    if shift and repeat:
+        raise InputError("--shift and --repeat are two kinds of damage: give one of them")
+    return "shift" if shift else "repeat" if repeat else protocol
+
+
+def _share(rate: float) -> float:
+    if not 0.0 <= rate <= 1.0:
+        hint = f"; did you mean {rate / 100:g}?" if 1.0 < rate <= 100.0 else ""
+        raise InputError(f"--rate is a share between 0 and 1, got {rate:g}{hint}")
+    return rate
+
+
+def _refuse_output(output: Path, force: bool) -> None:
+    if output.is_dir():
+        raise InputError(f"{output} is a directory; expected a file name, for instance {output / 'index.npy'}")
+    if not output.parent.is_dir():
+        raise InputError(f"{output.parent} is not a folder; expected one for the index, so make it first")
+    if output.exists() and not force:
+        raise InputError(f"{output} exists already; expected a new file, so choose another name or add --force")
+
+
+def _write(output: Path, index: Any) -> None:
+    """Written beside and renamed: whoever looks finds the whole file or none."""
+    from mispair.data.noise import write_index
+
+    beside = output.with_name(f".{output.name}.part")
+    try:
+        write_index(beside, index)
+        beside.replace(output)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"{output} cannot be written ({error.strerror}); choose another place for the index") from None
+
+
+def _print(facts: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        import json
+
+        print(json.dumps(facts, indent=2))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, show_header=False)
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)

@@ -1,0 +1,48 @@
+"""Options that several verbs share to say what data is meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mispair.errors import InputError
+
+if TYPE_CHECKING:
+    from mispair.data.config import DataConfig
+
+DATA = typer.Argument(
+    "scenes", help="A precomputed folder, a table (.csv .tsv .jsonl .parquet), a first .npy, or the generated scenes."
+)
+SECOND = typer.Argument(None, help="The second side's .npy, when it has no words.")
+FEATURES = typer.Option(None, "--features", help="For a table: the image features, an .npy.", rich_help_panel="Tables")
+IDS = typer.Option(
+    None,
+    "--ids",
+    help="For a table: which image each row of the features is (.txt, .json, .npy).",
+    rich_help_panel="Tables",
+)
+IMAGE_COLUMN = typer.Option(None, help="Name of the image column.", rich_help_panel="Tables")
+CAPTION_COLUMN = typer.Option(None, help="Name of the caption column.", rich_help_panel="Tables")
+SPLIT_COLUMN = typer.Option(None, help="Name of the split column.", rich_help_panel="Tables")
+SIDES = typer.Option("image,text", help="What the two sides are called, for instance audio,text.")
+
+
+def data_config(**given: Any) -> DataConfig:
+    """A data section from options; what it refuses is said in one sentence."""
+    from pydantic import ValidationError
+
+    from mispair.data.config import DataConfig
+
+    sides = tuple(name.strip() for name in given.pop("sides", "image,text").split(","))
+    if len(sides) != 2:
+        raise InputError(f"--sides names the two sides, for instance audio,text; got {','.join(sides)!r}")
+    try:
+        return DataConfig(sides=sides, **{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        raise InputError(
+            f"{where + ': ' if where else ''}{reason}, got {first['input']!r:.60}" if where else reason
+        ) from None
