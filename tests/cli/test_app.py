@@ -1,0 +1,115 @@
+"""The command line as a person meets it: help, version, typos, doctor."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from mispair.cli.app import VERBS
+from mispair.runtime import machine
+from mispair.version import __version__
+
+
+def mispair(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "mispair", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "120", **environment},
+    )
+
+
+def test_help_lists_every_verb_and_costs_little():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = mispair("--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0
+    for verb in VERBS:
+        assert verb in done.stdout
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 0.4, f"--help cost {spent:.2f} s of CPU: something heavy is imported at start"
+
+
+def test_help_imports_neither_torch_nor_pyarrow():
+    heavy = "('torch', 'numpy', 'pyarrow', 'matplotlib')"
+    code = f"import sys, mispair.cli.app; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb):
+    done = mispair(verb, "--help")
+    assert done.returncode == 0
+    assert "Usage:" in done.stdout
+
+
+def test_version():
+    assert mispair("--version").stdout == f"mispair {__version__}\n"
+
+
+def test_no_arguments_show_the_help():
+    done = mispair()
+    assert "Usage:" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("docter", "mispair: there is no verb 'docter'. Did you mean 'mispair doctor'?\n"),
+        ("zzz", f"mispair: there is no verb 'zzz'. The verbs are: {', '.join(sorted(VERBS))}.\n"),
+    ],
+)
+def test_a_wrong_verb_gets_one_sentence(typed, sentence):
+    done = mispair(typed)
+    assert done.returncode == 2
+    assert done.stderr == sentence
+
+
+def test_a_wrong_option_is_refused():
+    done = mispair("doctor", "--jsno")
+    assert done.returncode == 2
+    assert "--json" in done.stderr
+
+
+def test_doctor_reports_this_machine():
+    done = mispair("doctor", "--json")
+    checks = {c["name"]: c for c in json.loads(done.stdout)}
+    assert done.returncode == 0
+    assert checks["python"]["found"].startswith(".".join(map(str, sys.version_info[:2])))
+    assert {"torch", "device", "threads", "memory", "disk", "libraries", "extra [track]", "extra [dev]"} <= set(checks)
+    table = mispair("doctor")
+    assert "torch" in table.stdout
+    assert "extra [dev]" in table.stdout  # not swallowed as markup
+    assert table.returncode == 0
+
+
+def test_doctor_names_what_is_missing_and_the_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "_version", lambda name: None if name in ("pyarrow", "tensorboard") else "1")
+    monkeypatch.setattr(machine, "available_memory", lambda: 2**28)
+    checks = {c.name: c for c in machine.inspect_machine(tmp_path)}
+    assert checks["libraries"].state == "missing"
+    assert checks["libraries"].remedy == "pip install pyarrow"
+    assert checks["extra [track]"].state == "note"
+    assert "mispair[track]" in checks["extra [track]"].remedy
+    assert checks["memory"].state == "missing"
+
+
+def test_every_missing_thing_has_a_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "_version", lambda name: None)
+    monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
+    for check in machine.inspect_machine(tmp_path):
+        assert check.state == "ok" or check.remedy
+
+
+def test_public_names_resolve_lazily():
+    import mispair as package
+
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = package.nonsense
