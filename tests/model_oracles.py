@@ -178,3 +178,35 @@ def hardest_triplet(scored: Tensor, margin: float = 0.2) -> Tensor:
     rows = (margin + scored - own[:, None]).clamp_min(0).masked_fill(eye, 0)
     cols = (margin + scored - own[None]).clamp_min(0).masked_fill(eye, 0)
     return rows.amax(1).sum() + cols.amax(0).sum()
+
+
+def imram_direction(
+    memory: nn.Linear, queries: Tensor, contexts: Tensor, steps: int, smooth: float, norm: bool
+) -> Tensor:
+    """queries (Tq, D) look at contexts (Tc, D) `steps` times -> sum of mean cosines, a scalar."""
+    q, total = queries, queries.new_zeros(())
+    for _ in range(steps):
+        seen = scan_attention(q[None], contexts[None], smooth)[0]
+        size = (queries.norm(dim=-1) * seen.norm(dim=-1)).clamp_min(1e-8)
+        total = total + ((queries * seen).sum(-1) / size).mean()
+        gate, candidate = memory(torch.cat([q, seen], -1)).chunk(2, -1)
+        gate = gate.sigmoid()
+        q = gate * q + (1 - gate) * candidate.tanh()
+        q = l2norm(q) if norm else q
+    return total
+
+
+def imram_scores(model: nn.Module, images: list[Tensor], texts: list[Tensor]) -> Tensor:
+    """IMRAM scores (n, m), pair by pair."""
+    rows = []
+    for image in images:
+        row = []
+        for text in texts:
+            score = image.new_zeros(())
+            if model.mode in ("text", "full"):
+                score = score + imram_direction(model.memory["text"], text, image, **model.looks)
+            if model.mode in ("image", "full"):
+                score = score + imram_direction(model.memory["image"], image, text, **model.looks)
+            row.append(score)
+        rows.append(torch.stack(row))
+    return torch.stack(rows)

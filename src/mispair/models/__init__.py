@@ -9,18 +9,20 @@ from torch import nn
 
 from mispair.errors import InputError
 from mispair.models.finegrained import Size
+from mispair.models.imram import IMRAM, IMRAMConfig
 from mispair.models.saf import SAF, SAFConfig
 from mispair.models.sgr import SGR, SGRConfig
 from mispair.models.sizes import InputSizes
 from mispair.models.vse import VSE, VSEConfig
 
-MODELS: dict[str, type[nn.Module]] = {"sgr": SGR, "saf": SAF, "vse": VSE}
-CONFIGS: dict[str, type[SGRConfig] | type[SAFConfig] | type[VSEConfig]] = {
+MODELS: dict[str, type[nn.Module]] = {"sgr": SGR, "saf": SAF, "imram": IMRAM, "vse": VSE}
+CONFIGS: dict[str, type[SGRConfig] | type[SAFConfig] | type[IMRAMConfig] | type[VSEConfig]] = {
     "sgr": SGRConfig,
     "saf": SAFConfig,
+    "imram": IMRAMConfig,
     "vse": VSEConfig,
 }
-ModelConfig = Annotated[SGRConfig | SAFConfig | VSEConfig, Field(discriminator="name")]
+ModelConfig = Annotated[SGRConfig | SAFConfig | IMRAMConfig | VSEConfig, Field(discriminator="name")]
 
 __all__ = ["MODELS", "InputSizes", "ModelConfig", "build_model", "preset"]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from mispair.errors import InputError
 from mispair.models.base import Backbone, check_encoded
 from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
-from mispair.models.groups import Group, by_length
+from mispair.models.groups import Group, by_length, in_order
 from mispair.models.masked import xavier
 from mispair.models.selfattention import ImageAttention, TextAttention
 from mispair.models.sizes import InputSizes
@@ -81,9 +81,12 @@ class FineGrained(Backbone):
         check_encoded(images, texts, self.embed)
         pairs = _Pairs(self, images, texts)
         plan = by_length(texts.mask, words_per_group(texts.mask.device))
+        blocks = pairs.by_group(plan)
         whole = torch.is_grad_enabled() or self._coupled()
-        rows = torch.arange(len(images), device=texts.mask.device)
-        stripes = [self._columns(pairs, plan, part) for part in ([slice(None)] if whole else _stripes(rows))]
+        stripes = []
+        for rows in [None] if whole else _stripes(len(images)):
+            groups = ((group.mask, pairs.grid(rows, *block)) for group, block in zip(plan, blocks, strict=True))
+            stripes.append(in_order(self._score(groups, plan), plan, dim=1))
         return torch.cat(stripes) if len(stripes) > 1 else stripes[0]
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
@@ -100,11 +103,7 @@ class FineGrained(Backbone):
             nodes = pairs.listed(rows[group.columns], cols[group.columns], group)
             mask = None if group.mask is None else group.mask[:, None]
             logits.append(self._score(iter([(mask, nodes)]))[0][:, 0])
-        return _in_order(logits, plan, dim=0) if logits else images.values.new_empty(0)
-
-    def _columns(self, pairs: _Pairs, plan: list[Group], rows: slice) -> Tensor:
-        groups = ((group.mask, pairs.grid(rows, group)) for group in plan)
-        return _in_order(self._score(groups, plan), plan, dim=1)
+        return in_order(logits, plan, dim=0) if logits else images.values.new_empty(0)
 
     def _by_image(self, pairs: _Pairs, rows: Tensor, cols: Tensor) -> Tensor:
         """Many texts of one image at a time: its regions are read once, not once per text."""
@@ -120,7 +119,7 @@ class FineGrained(Backbone):
                 length = int(lengths[part[-1]])
                 mask = pairs.word_mask[cols[part], :length]
                 group = Group(cols[part], length, None if int(lengths[part[0]]) == length else mask)
-                nodes = pairs.grid(slice(image, image + 1), group)
+                nodes = pairs.grid(slice(image, image + 1), *pairs.by_group([group])[0])
                 logits[part] = self._score(iter([(group.mask, nodes)]))[0][0]
         return logits
 
@@ -152,12 +151,21 @@ class _Pairs:
         full = kind == "cpu" and bool(images.mask.all())
         self.region_mask = None if full else images.mask
 
-    def grid(self, rows: slice, group: Group) -> Tensor:
-        """Similarity vectors of images `rows` against the group's texts, (n, k, L+1, S)."""
-        words = self.words[group.columns, : group.length][None]
-        mask = None if self.region_mask is None else self.region_mask[rows]
-        text_global = self.text_global[group.columns][None]
-        return self._apply(self.regions[rows], self.gram[rows], words, self.image_global[rows], text_global, mask)
+    def by_group(self, plan: list[Group]) -> list[tuple[Tensor, Tensor]]:
+        """Words (k, L, D) and globals (k, D) of each group.
+
+        One gather and one split: indexing per group would have autograd fill a whole zero batch for each.
+        """
+        order, sizes = torch.cat([group.columns for group in plan]), [len(group.columns) for group in plan]
+        words = torch.split(self.words[order], sizes)
+        text_globals = torch.split(self.text_global[order], sizes)
+        return [(w[:, : group.length], g) for w, g, group in zip(words, text_globals, plan, strict=True)]
+
+    def grid(self, rows: slice | None, words: Tensor, text_global: Tensor) -> Tensor:
+        """Similarity vectors of images `rows` (None: all) against a group's texts, (n, k, L+1, S)."""
+        images = (self.regions, self.gram, self.image_global, self.region_mask)
+        regions, gram, image_global, mask = images if rows is None else (x if x is None else x[rows] for x in images)
+        return self._apply(regions, gram, words[None], image_global, text_global[None], mask)
 
     def listed(self, rows: Tensor, cols: Tensor, group: Group) -> Tensor:
         """Similarity vectors of listed pairs of one length, (c, 1, L+1, S)."""
@@ -180,7 +188,7 @@ STRIPE = 128  # images scored together when nothing must be kept
 
 def words_per_group(device: torch.device) -> int:
     """Words scored together: enough for large products, few enough for the cache of a CPU."""
-    return 96 if device.type == "cpu" else 1024
+    return 256 if device.type == "cpu" else 1024
 
 
 def node_mask(mask: Tensor) -> Tensor:
@@ -188,10 +196,5 @@ def node_mask(mask: Tensor) -> Tensor:
     return torch.cat([torch.ones_like(mask[..., :1]), mask], -1)
 
 
-def _stripes(rows: Tensor) -> list[slice]:
-    return [slice(start, start + STRIPE) for start in range(0, len(rows), STRIPE)]
-
-
-def _in_order(logits: list[Tensor], plan: list[Group], dim: int) -> Tensor:
-    order = torch.cat([group.columns for group in plan])
-    return torch.cat(logits, dim).index_select(dim, torch.argsort(order))
+def _stripes(count: int) -> list[slice]:
+    return [slice(start, start + STRIPE) for start in range(0, count, STRIPE)]

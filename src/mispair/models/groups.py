@@ -45,6 +45,12 @@ def padded(mask: Tensor, words: int) -> list[Group]:
     return [Group(part, length, mask[part]) for part in torch.split(columns, per_group)]
 
 
+def in_order(logits: list[Tensor], plan: list[Group], dim: int) -> Tensor:
+    """Put the groups' results back where their captions were."""
+    order = torch.cat([group.columns for group in plan])
+    return torch.cat(logits, dim).index_select(dim, torch.argsort(order))
+
+
 def _runs(lengths: list[int]) -> list[tuple[int, slice]]:
     """Stretches of equal values in a sorted list."""
     runs: list[tuple[int, slice]] = []

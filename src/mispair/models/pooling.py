@@ -42,7 +42,7 @@ class GeneralizedPool(nn.Module):
         All sizes at once: there are few, and looking up which ones occur would make an accelerator wait.
         """
         real = torch.ones(largest, largest, dtype=torch.bool, device=self.weigh.weight.device).tril()
-        codes = _position_codes(largest, self.width, real.device).expand(largest, -1, -1)
+        codes = _position_codes(largest, self.width, real.device).to(self.weigh.weight.dtype).expand(largest, -1, -1)
         logits: Tensor = self.weigh(self.gru(codes.masked_fill(~real[..., None], 0.0), real))[..., 0] / self.temperature
         return logits.masked_fill(~real, float("-inf")).softmax(-1)
 

@@ -1,0 +1,161 @@
+"""IMRAM: iterative matching with recurrent attention memory (Chen et al., CVPR 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import torch
+from pydantic import PositiveFloat, PositiveInt
+from torch import Tensor, nn
+
+from mispair.models.base import Backbone, check_encoded
+from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
+from mispair.models.groups import Group, by_length, in_order
+from mispair.models.iterate import Contexts, Queries, iterate
+from mispair.models.masked import l2, masked_mean
+from mispair.models.recompute import score
+from mispair.models.sizes import InputSizes
+from mispair.models.vectors import block_rows
+from mispair.section import Section
+from mispair.types import Encoded
+
+Mode = Literal["text", "image", "full"]
+Size = Literal["paper", "small"]
+
+
+class IMRAMConfig(Section):
+    """`mode`: words look at regions, regions at words, or both; `query_norm`: unit queries after each look."""
+
+    name: Literal["imram"] = "imram"
+    mode: Mode = "full"
+    embed: PositiveInt = 1024
+    word_dim: PositiveInt = 300
+    steps: PositiveInt = 3
+    smooth: PositiveFloat = 9.0
+    text: Sequencer = "gru"
+    query_norm: bool = False
+
+    @classmethod
+    def preset(cls, size: Size) -> IMRAMConfig:
+        return {"paper": cls(), "small": cls(embed=256)}[size]
+
+
+class IMRAM(Backbone):
+    """Sum of the mean cosines of K looks, in one or both directions; the score is the sum itself."""
+
+    def __init__(self, config: IMRAMConfig, sizes: InputSizes) -> None:
+        super().__init__(config, sizes)
+        self.embed, self.mode = config.embed, config.mode
+        self.looks = {"steps": config.steps, "smooth": config.smooth, "norm": config.query_norm}
+        self.regions = RegionEncoder(sizes.image_width, config.embed)
+        self.words = TextEncoder(
+            vocabulary=sizes.vocabulary_size,
+            width=sizes.text_width,
+            word_dim=config.word_dim,
+            embed=config.embed,
+            sequencer=config.text,
+        )
+        # Columns: the query, then the context. Rows: the gate, then the candidate. One map of both, as both read both.
+        kinds = ("text", "image") if config.mode == "full" else (config.mode,)
+        self.memory = nn.ModuleDict({kind: nn.Linear(2 * config.embed, 2 * config.embed) for kind in kinds})
+
+    def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
+        return Encoded(self.regions(images, mask), mask)
+
+    def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
+        return Encoded(self.words(texts, mask), mask)
+
+    def link(self, logits: Tensor) -> Tensor:
+        """The sum of cosines is the score."""
+        return logits
+
+    def pool_images(self, images: Encoded) -> Tensor:
+        """The mean region at unit length, (N, D)."""
+        return l2(masked_mean(images.values, images.mask))
+
+    def pool_texts(self, texts: Encoded) -> Tensor:
+        """The mean word at unit length, (N, D)."""
+        return l2(masked_mean(texts.values, texts.mask))
+
+    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Sums of cosines of every image against every text, (n, m)."""
+        check_encoded(images, texts, self.embed)
+        plan = by_length(texts.mask, 128 if texts.mask.device.type == "cpu" else 1024)
+        order, sizes = torch.cat([group.columns for group in plan]), [len(group.columns) for group in plan]
+        sides = [torch.split(t[order], sizes) for t in self._text_side(texts)]
+        seen = self._image_side(images)
+        logits = [
+            self._score(seen, [t[None] for t in _cut(own, group)], group)
+            for *own, group in zip(*sides, plan, strict=True)
+        ]
+        return in_order(logits, plan, dim=1)
+
+    def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
+        """Sums of cosines of the listed cells, (k,)."""
+        check_encoded(images, texts, self.embed)
+        if not len(rows):
+            return images.values.new_zeros(0)
+        plan = by_length(texts.mask[cols], 1 << 11)
+        ours, theirs = self._image_side(images), self._text_side(texts)
+        logits = []
+        for group in plan:
+            mine, own = rows[group.columns], [t[cols[group.columns]] for t in theirs]
+            logits.append(self._score([x[mine] for x in ours], [t[:, None] for t in _cut(own, group)], group)[:, 0])
+        return in_order(logits, plan, dim=0)
+
+    def _score(self, images: Sequence[Tensor], texts: Sequence[Tensor], group: Group) -> Tensor:
+        per_pair = max(group.length, images[0].shape[1])
+        step = max(1, block_rows(images[0].device) // (per_pair * texts[0].shape[1]))
+        return score(partial(_block, self.mode, self.looks), images, texts, self._weights(), step)
+
+    def _weights(self) -> list[Tensor]:
+        """Query half (2D, D) and bias (2D,) of each direction's map."""
+        return [p for kind in self.memory for p in (self._half(kind, "query"), self._map(kind).bias)]
+
+    def _image_side(self, images: Encoded) -> list[Tensor]:
+        """Regions, mask, Gram, then what each direction needs of them, computed once: contexts, then queries."""
+        return self._side(images, {"text": "context", "image": "query"})
+
+    def _text_side(self, texts: Encoded) -> list[Tensor]:
+        return self._side(texts, {"text": "query", "image": "context"})
+
+    def _side(self, items: Encoded, roles: dict[str, Literal["query", "context"]]) -> list[Tensor]:
+        maps = [items.values @ self._half(kind, roles[kind]).T for kind in self.memory]
+        return [items.values, items.mask, torch.bmm(items.values, items.values.mT), *maps]
+
+    def _half(self, kind: str, role: Literal["query", "context"]) -> Tensor:
+        weight = self._map(kind).weight
+        return weight[:, : self.embed] if role == "query" else weight[:, self.embed :]
+
+    def _map(self, kind: str) -> nn.Linear:
+        found = self.memory[kind]
+        assert isinstance(found, nn.Linear)
+        return found
+
+
+def _cut(side: Sequence[Tensor], group: Group) -> list[Tensor]:
+    """A group's text-side tensors at its length; the Gram matrix is cut on both axes."""
+    out = [t[:, : group.length] for t in side]
+    out[2] = out[2][:, :, : group.length]
+    return out
+
+
+def _block(
+    mode: Mode, looks: dict[str, float], images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
+) -> Tensor:
+    """Logits (n, k) of images (n, ...) against texts (b, k, ...)."""
+    regions, region_mask, region_gram, *region_maps = images
+    words, word_mask, word_gram, *word_maps = texts
+    total = regions.new_zeros(())
+    if mode in ("text", "full"):
+        contexts = Contexts(regions, region_gram, region_maps[0], region_mask)
+        total = total + iterate(contexts, Queries(words, word_maps[0], word_mask), *weights[:2], **looks)  # type: ignore[arg-type]
+    if mode in ("image", "full"):
+        b, k = words.shape[:2]
+        flat = [t.reshape(b * k, *t.shape[2:]) for t in (words, word_gram, word_maps[-1], word_mask)]
+        own = [x[None] if b == 1 else x[:, None] for x in (regions, region_maps[-1], region_mask)]
+        found = iterate(Contexts(*flat), Queries(*own), *weights[-2:], **looks)  # type: ignore[arg-type]
+        total = total + (found.T if b == 1 else found)
+    return total

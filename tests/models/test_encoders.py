@@ -1,0 +1,116 @@
+"""Encoders and pooling against plain torch, and the hand-sized cases."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from mispair.models.encoders import BiGRU, run_gru, turn_round
+from mispair.models.groups import by_length
+from mispair.models.masked import l2, masked_mean
+from mispair.models.pooling import FeatureNorm, GeneralizedPool
+from mispair.models.selfattention import SlotNorm
+
+
+def _mask(lengths: list[int], width: int) -> torch.Tensor:
+    return torch.arange(width) < torch.tensor(lengths)[:, None]
+
+
+def test_turning_round_by_hand() -> None:
+    x = torch.tensor([[[1.0], [2.0], [3.0], [9.0]], [[5.0], [9.0], [9.0], [9.0]]])
+    turned = turn_round(x, _mask([3, 1], 4))
+    assert turned[..., 0].tolist() == [[3, 2, 1, 9], [5, 9, 9, 9]]
+
+
+def test_bigru_is_the_packed_bidirectional_gru_averaged() -> None:
+    ours, theirs = BiGRU(5, 7).double(), nn.GRU(5, 7, batch_first=True, bidirectional=True).double()
+    for mine, suffix in ((ours.ahead, ""), (ours.back, "_reverse")):
+        for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            getattr(mine, f"{kind}_l0").data = getattr(theirs, f"{kind}_l0{suffix}").data
+    x, lengths = torch.randn(4, 6, 5, dtype=torch.float64), [6, 1, 3, 4]
+    mask = _mask(lengths, 6)
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+    states, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
+    expected = (states[..., :7] + states[..., 7:]) / 2
+    torch.testing.assert_close(ours(x, mask)[mask], expected[mask])
+
+
+def test_a_gru_without_packing_sees_the_same_words() -> None:
+    """What an accelerator runs: padding after the words cannot change them."""
+    gru, x, mask = nn.GRU(3, 4, batch_first=True), torch.randn(3, 5, 3), _mask([5, 2, 1], 5)
+    torch.testing.assert_close(gru(x)[0][mask], run_gru(gru, x, mask)[mask])
+
+
+def test_slot_norm_is_batchnorm_over_slots_when_nothing_is_masked() -> None:
+    ours, theirs = SlotNorm(4).double(), nn.BatchNorm1d(4).double()
+    for _ in range(3):
+        x = torch.randn(5, 4, 6, dtype=torch.float64) * 2 + 1
+        torch.testing.assert_close(ours(x, torch.ones(5, 4, dtype=torch.bool)), theirs(x))
+    torch.testing.assert_close(ours.running_var, theirs.running_var)
+    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
+    ours.eval()
+    theirs.eval()
+    torch.testing.assert_close(ours(x, torch.ones(5, 4, dtype=torch.bool)), theirs(x))
+
+
+def test_slot_norm_leaves_alone_what_it_did_not_see() -> None:
+    norm, x = SlotNorm(5), torch.randn(3, 4, 6)
+    mask = torch.ones(3, 4, dtype=torch.bool)
+    mask[:, 2] = False
+    out = norm(x, mask)
+    assert norm.running_mean[2] == 0
+    assert norm.running_mean[4] == 0  # a slot the batch does not have
+    assert norm.running_var[2] == 1
+    assert norm.running_mean[0] != 0
+    alone = norm.eval()(x, mask)
+    assert torch.isfinite(out).all()
+    assert torch.isfinite(alone).all()
+
+
+def test_slot_norm_of_a_slot_uses_the_images_that_have_it() -> None:
+    norm, x = SlotNorm(2).double(), torch.randn(4, 2, 3, dtype=torch.float64)
+    mask = torch.tensor([[True, True], [True, False], [True, True], [True, False]])
+    own = x[[0, 2], 1]
+    expected = (own - own.mean()) / (own.var(correction=0) + 1e-5).sqrt()
+    torch.testing.assert_close(norm(x, mask)[[0, 2], 1], expected)
+
+
+def test_feature_norm_is_batchnorm_of_the_real_rows() -> None:
+    ours, theirs = FeatureNorm(3).double(), nn.BatchNorm1d(3).double()
+    x, mask = torch.randn(4, 5, 3, dtype=torch.float64), _mask([5, 1, 3, 2], 5)
+    torch.testing.assert_close(ours(x, mask)[mask], theirs(x[mask]))
+    torch.testing.assert_close(ours.running_var, theirs.running_var)
+
+
+def test_generalized_pooling_by_hand() -> None:
+    pool = GeneralizedPool().double()
+    x, mask = torch.randn(3, 6, 4, dtype=torch.float64), _mask([6, 2, 1], 6)
+    out = pool(x, mask)
+    for i, size in enumerate((6, 2, 1)):
+        theta = pool.weights(size)[size - 1]
+        assert theta.sum().item() == pytest.approx(1)
+        torch.testing.assert_close(out[i], theta @ x[i, :size].sort(0, descending=True).values)
+
+
+def test_generalized_pooling_with_equal_weights_is_the_mean_and_ignores_order() -> None:
+    pool = GeneralizedPool()
+    nn.init.zeros_(pool.weigh.weight)
+    x, mask = torch.randn(2, 5, 3), _mask([5, 3], 5)
+    torch.testing.assert_close(pool(x, mask), masked_mean(x, mask))
+
+
+def test_l2_adds_its_floor_to_the_norm() -> None:
+    assert l2(torch.zeros(2, 3)).tolist() == [[0.0] * 3] * 2
+    torch.testing.assert_close(
+        l2(torch.tensor([3e-8, 4e-8], dtype=torch.float64)), torch.tensor([3 / 6, 4 / 6], dtype=torch.float64)
+    )
+
+
+def test_groups_hold_every_caption_once_at_its_length() -> None:
+    lengths = [3, 9, 1, 5, 5, 3, 12, 3, 3]
+    groups = by_length(_mask(lengths, 12), words=9)
+    assert sorted(torch.cat([g.columns for g in groups]).tolist()) == list(range(9))
+    for group in groups:
+        assert {lengths[c] for c in group.columns.tolist()} == {group.length}
+        assert len(group.columns) <= max(1, 9 // group.length)
