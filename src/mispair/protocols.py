@@ -54,6 +54,10 @@ class Run(Protocol):
 
     rng: torch.Generator
 
+    def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
+        """Images and texts of the whole batch through the model's encoders."""
+        ...
+
     def survey(self, score: Callable[[PairBatch], Mapping[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
         """Score every training pair once (evaluation mode, no gradient); arrays come back by pair id.
 
@@ -76,12 +80,21 @@ class Run(Protocol):
         """Record values; the epoch's line shows their means."""
         ...
 
+    def record(self, **columns: NDArray[Any]) -> None:
+        """Keep per-pair arrays of this epoch, keyed by pair id: the split's history."""
+        ...
+
+    def note(self, sentence: str) -> None:
+        """Tell the person who trains something they would otherwise be puzzled by; each sentence once."""
+        ...
+
 
 class Method(Protocol):
     """One paper: how an epoch turns given pairs into updates."""
 
     modules: Mapping[str, nn.Module]  # one optimizer and one checkpoint entry per key
     scorers: tuple[str, ...]  # keys of `modules` whose mean score ranks: validation, audit, search
+    rate_scale: Mapping[str, float]  # learning rate of a module relative to the run's; 1 where not named
 
     def epoch(self, epoch: int, run: Run) -> None: ...
 

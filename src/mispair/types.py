@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,26 @@ class Encoded:
         """The items at `index`, in that order."""
         return Encoded(self.values[index], self.mask[index])
 
+    def joined(self, other: Encoded) -> Encoded:
+        """These items, then those of `other`; the shorter ones are padded."""
+        longest = max(self.values.shape[1], other.values.shape[1])
+        parts = [
+            (pad(e.values, (0, 0, 0, longest - e.values.shape[1])), pad(e.mask, (0, longest - e.mask.shape[1])))
+            for e in (self, other)
+        ]
+        return Encoded(torch.cat([values for values, _ in parts]), torch.cat([mask for _, mask in parts]))
+
+    def detached(self) -> Encoded:
+        """The same items without their history."""
+        return Encoded(self.values.detach(), self.mask)
+
 
 @dataclass(frozen=True, slots=True)
 class PairBatch:
-    """B given pairs. There is no truth here, on purpose: a method must not be able to read it."""
+    """B given pairs. There is no truth here, on purpose: a method must not be able to read it.
+
+    With several processes, features hold this process's share of the batch and `pair_ids` the whole of it.
+    """
 
     images: Tensor  # (B, R, F) features of the first side
     image_mask: Tensor  # (B, R) bool, True where real

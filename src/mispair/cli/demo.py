@@ -50,7 +50,7 @@ def demo() -> None:
     texts /= np.linalg.norm(texts, axis=1, keepdims=True)
     cost = torch.from_numpy(1 - images @ texts.T)
     for mass in (0.1, 0.2, 0.5, 1.0):
-        alignment = partial_transport(cost, mass, 0.03, torch.eye(128, dtype=torch.bool))
+        alignment = partial_transport(cost, mass, 0.07, torch.eye(128, dtype=torch.bool))
         found = float(alignment.plan[partner, (partner + 1) % 128].sum()) / mass
         given = float(alignment.plan.diagonal().sum()) / mass
         rematch.add_row(

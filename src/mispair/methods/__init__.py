@@ -1,1 +1,26 @@
-"""One paper per file."""
+"""One paper per file. A method is added here: one entry in METHODS, one in MethodConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+from torch import nn
+
+from mispair.methods.l2rm import L2RM, L2RMConfig
+from mispair.methods.plain import Plain, PlainConfig
+from mispair.protocols import Method
+
+MethodConfig = Annotated[PlainConfig | L2RMConfig, Field(discriminator="name")]
+
+# name -> constructor from its configuration, a maker of fresh networks, and the batch size
+METHODS: dict[str, Callable[[Any, Callable[[], nn.Module], int], Method]] = {
+    "plain": lambda config, make, batch_size: Plain(config, make()),
+    "l2rm": lambda config, make, batch_size: L2RM(config, make(), batch_size),
+}
+
+
+def build_method(config: MethodConfig, make_network: Callable[[], nn.Module], batch_size: int) -> Method:
+    """The method around as many fresh networks as it trains."""
+    return METHODS[config.name](config, make_network, batch_size)
