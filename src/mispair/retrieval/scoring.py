@@ -91,6 +91,8 @@ def score_pairs(
     n, m = _check(models, images, texts)
     if rows.shape != cols.shape or rows.ndim != 1:
         raise InputError(f"rows and cols must list as many cells, got {tuple(rows.shape)} and {tuple(cols.shape)}")
+    if len(rows) and not (0 <= int(rows.min()) <= int(rows.max()) < n and 0 <= int(cols.min()) <= int(cols.max()) < m):
+        raise InputError(f"cells must lie in a grid of {n} images and {m} texts, got rows and cols outside it")
     total = images[0].values.new_zeros(len(rows), dtype=torch.float32)
     done = 0
     for model, own_images, own_texts in zip(models, images, texts, strict=True):

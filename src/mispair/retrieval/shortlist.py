@@ -93,7 +93,7 @@ def candidates(cheap: Tensor, count: int) -> Tensor:
 
 
 def _spaced(count: int, wanted: int) -> Tensor:
-    return torch.linspace(0, count - 1, min(count, wanted)).round().long().unique()
+    return torch.linspace(0, count - 1, min(count, wanted)).round().long()
 
 
 def _held(exhaustive: Tensor, chosen: Tensor, depth: int) -> float:
