@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,11 @@ def _share(rate: float) -> float:
 
 
 def _refuse_output(output: Path, force: bool) -> None:
-    if output.is_dir():
+    if os.path.isdir(output):
         raise InputError(f"{output} is a directory; expected a file name, for instance {output / 'index.npy'}")
-    if not output.parent.is_dir():
+    if not os.path.isdir(output.parent):
         raise InputError(f"{output.parent} is not a folder; expected one for the index, so make it first")
-    if output.exists() and not force:
+    if os.path.lexists(output) and not force:
         raise InputError(f"{output} exists already; expected a new file, so choose another name or add --force")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
+from mispair.data.files import plain_file
 from mispair.data.noise import apply, make_index
 from mispair.data.pairs import PairData, content_hash
 from mispair.data.precomp import list_splits, open_precomp
@@ -89,7 +90,7 @@ def list_data_splits(config: DataConfig) -> list[str]:
     if config.path == "scenes":
         return list(split_sizes(config.scenes))
     path = Path(config.path)
-    if path.is_dir():
+    if os.path.isdir(path):
         return list_splits(path) or array_splits(path, config)
     if path.suffix.lower() in TABLES:
         return table_splits(config)
@@ -106,9 +107,15 @@ def _open(config: DataConfig, split: str, progress: Progress | None) -> Source:
     if config.path == "scenes":
         return _open_scenes(config, split, progress)
     path = Path(config.path)
-    if path.is_dir():
-        return open_precomp(path, split) if list_splits(path) else open_arrays(path, split, config)
     kind = path.suffix.lower()
+    if os.path.isdir(path):
+        if list_splits(path):
+            return open_precomp(path, split)
+        if kind in (*TABLES, ".npy"):
+            plain_file(
+                path, "a table of pairs" if kind in TABLES else "an array of features"
+            )  # says that it is a folder
+        return open_arrays(path, split, config)
     if kind in TABLES:
         return open_table(config, split)
     if kind == ".npy":
