@@ -37,7 +37,9 @@ def dots(regions: Tensor, words: Tensor) -> Tensor:
     n, r, d = regions.shape
     b, k, length, _ = words.shape
     if b == 1:
-        return (words.reshape(-1, d) @ regions.reshape(-1, d).T).view(k, length, n, r).permute(2, 0, 1, 3)
+        # One product for all images; image-major afterwards, or every later step would walk across memory.
+        flat = words.reshape(-1, d) @ regions.reshape(-1, d).T
+        return flat.view(k, length, n, r).permute(2, 0, 1, 3).contiguous()
     return torch.bmm(words.reshape(n, -1, d), regions.mT).view(n, k, length, r)
 
 
