@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.timing import measure
 
-SUITES = ("transport", "mixture", "ranks", "data")
+SUITES = ("transport", "mixture", "ranks", "data", "models")
 
 
 def main() -> int:
