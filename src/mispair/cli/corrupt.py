@@ -43,7 +43,7 @@ def corrupt(
       mispair corrupt pairs.csv --rate 0.1 --shift 3 -o shifted.npy
     """
     from mispair.data.noise import make_index
-    from mispair.data.opening import pair_table
+    from mispair.data.sources import pair_table
 
     kind = _kind(protocol, shift, repeat)
     noise: dict[str, Any] = {"rate": _share(rate), "seed": seed, "shift": shift, "start": start, "repeat": repeat}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import warnings
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -19,6 +20,8 @@ from mispair.errors import InputError
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000  # what numpy itself refuses to parse beyond
 _PYTHON2_LONG = re.compile(r"(?<=\d)L\b")  # the published arrays were saved by Python 2: (29000L, 36L, 2048L)
+
+_TYPE = re.compile(r"[<>=|]?(?:O|[?biufcSUVmM]\d{1,9}|\?)(?:\[\w+\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,9 @@ def _refuse_other_formats(file: Path, start: bytes, what: str) -> None:
 def _parse(file: Path, text: bytes, what: str, offset: int) -> Header:
     damaged = InputError(f"{file}: damaged header; expected {what} saved with numpy.save: copy or download it again")
     try:
-        fields = ast.literal_eval(_PYTHON2_LONG.sub("", text.decode("latin-1")).strip())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a damaged literal can make the parser talk about its spelling
+            fields = ast.literal_eval(_PYTHON2_LONG.sub("", text.decode("latin-1")).strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise damaged from None
     if not isinstance(fields, dict) or set(fields) != {"descr", "fortran_order", "shape"}:
@@ -109,6 +114,8 @@ def _parse(file: Path, text: bytes, what: str, offset: int) -> Header:
         raise damaged
     if not isinstance(descr, str):
         raise InputError(f"{file} holds records with several fields; expected {what}: save one plain array")
+    if not _TYPE.fullmatch(descr):
+        raise damaged
     try:
         dtype = np.dtype(descr)
     except (TypeError, ValueError, SyntaxError):

@@ -11,10 +11,9 @@ import numpy as np
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.noise import read_index
-from mispair.data.opening import list_data_splits, open_source
 from mispair.data.scan import scan_captions, scan_features
 from mispair.data.source import Finding, Source
-from mispair.data.table import PairTable
+from mispair.data.sources import given_pairs, list_data_splits, open_source
 from mispair.data.text import Vocabulary
 from mispair.errors import InputError
 
@@ -121,7 +120,7 @@ def _check_noise(path: str, sources: list[Source]) -> None:
     train = next((source for source in sources if source.split in ("train", "all")), None)
     if train is None:
         raise InputError(f"{path} is for the train split; expected one, but there is only {sources[0].split}")
-    read_index(path, PairTable(train.image_of_text, np.arange(len(train.image_of_text))))
+    read_index(path, given_pairs(train))
 
 
 def _shared_images(hashes: dict[str, dict[bytes, int]]) -> list[Finding]:

@@ -60,6 +60,8 @@ def open_table(config: DataConfig, split: str) -> Source:
         notes.append(f"{path.name} has no split column: {split} is a part drawn by image name (data.holdout)")
     images, findings, store = read.images, list(read.findings), None
     features = _features_path(config, path)
+    if features is None:
+        notes.append(f"{path.name} came with no features: only its text can be checked; name them with --features")
     matched: Matched | None = None
     if features is not None:
         store = open_features(features, f"the {config.sides[0]} features of {path.name}")

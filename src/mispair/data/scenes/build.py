@@ -59,6 +59,12 @@ class SceneSplit:
         """(n, 6, 96) region features, computed from the pixels when first asked for."""
         return self.compute_features()
 
+    def features_telling(self, progress: Progress | None) -> NDArray[np.float32]:
+        """`features`, with word of how far they are when they are not there yet."""
+        if "features" not in self.__dict__:
+            self.__dict__["features"] = self.compute_features(progress)
+        return self.features
+
     def compute_features(self, progress: Progress | None = None) -> NDArray[np.float32]:
         from mispair.data.scenes.boxes import REGIONS
         from mispair.data.scenes.regions import WIDTH, describe
