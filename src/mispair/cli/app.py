@@ -17,6 +17,9 @@ VERBS = {
     "corrupt": "mispair.cli.corrupt",
     "demo": "mispair.cli.demo",
     "doctor": "mispair.cli.doctor",
+    "evaluate": "mispair.cli.evaluate",
+    "runs": "mispair.cli.runs",
+    "train": "mispair.cli.train",
 }
 
 app = typer.Typer(

@@ -14,11 +14,17 @@ from mispair.config.schema import RunConfig
 from mispair.errors import InputError
 
 
-def load_config(path: Path | None = None, sets: Sequence[str] = (), base: dict[str, Any] | None = None) -> RunConfig:
-    """The configuration in `path`, over `base`, with `sets` ("a.b=c", values in YAML) applied last."""
-    values: dict[str, Any] = base or {}
+def load_config(
+    path: Path | None = None,
+    sets: Sequence[str] = (),
+    base: dict[str, Any] | None = None,
+    between: dict[str, Any] | None = None,
+) -> RunConfig:
+    """The configuration in `path` over `base`, then `between`, then `sets` ("a.b=c", values in YAML)."""
+    values: dict[str, Any] = base or RunConfig().model_dump(mode="json")
     if path is not None:
         values = _merge(values, _read(path))
+    values = _merge(values, between or {})
     for assignment in sets:
         values = _merge(values, _parse(assignment))
     return validate(values, str(path) if path else "the configuration")

@@ -167,7 +167,7 @@ class Bins:
 
 
 def _checked(losses: Tensor | NDArray[np.float64]) -> Tensor:
-    values = losses.detach().cpu() if isinstance(losses, Tensor) else torch.from_numpy(np.asarray(losses))
+    values = losses.detach().cpu() if isinstance(losses, Tensor) else torch.tensor(np.asarray(losses, np.float64))
     values = values.double()
     if values.ndim != 1:
         raise InputError(f"losses must be one value per pair, shape (N,), got shape {tuple(values.shape)}")

@@ -20,6 +20,14 @@ METHODS: dict[str, Callable[[Any, Callable[[], nn.Module], int], Method]] = {
     "l2rm": lambda config, make, batch_size: L2RM(config, make(), batch_size),
 }
 
+# What `--method` takes: a method by name, or one of its published variants.
+PRESETS: dict[str, Callable[[], PlainConfig | L2RMConfig]] = {
+    "plain": PlainConfig,
+    "l2rm": L2RMConfig,
+    "l2rm-paper": L2RMConfig.paper,
+    "l2rm-official": L2RMConfig.official,
+}
+
 
 def build_method(config: MethodConfig, make_network: Callable[[], nn.Module], batch_size: int) -> Method:
     """The method around as many fresh networks as it trains."""

@@ -46,7 +46,7 @@ class L2RMConfig(Section):
 
     signal: Literal["triplet_mean", "triplet_hardest", "infonce"] = "infonce"  # the loss the mixture looks at
     history: float = Field(default=0.5, ge=0.0, lt=1.0)  # share of the past epochs' loss kept in it
-    mixture: Literal["beta", "gaussian"] = "gaussian"
+    mixture: Literal["beta", "gaussian"] = "beta"
     matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
 
     matched_loss: Loss = "infonce_rce"
@@ -130,7 +130,7 @@ class L2RM:
         mismatched = decide_mismatched(fit, self.losses, self.config.matched_below, when_unimodal="posterior")
         if (~mismatched).sum() < self.batch_size:  # nothing to rank with: trust the least suspicious batch
             mismatched[np.argsort(self.losses, kind="stable")[: self.batch_size]] = False
-        run.record(loss=found, posterior=posterior, mismatched=mismatched)
+        run.record(loss=found, signal=self.losses.copy(), posterior=posterior, mismatched=mismatched)
         return Split(posterior, mismatched), fit
 
     def _step(self, run: Run, matched: PairBatch, mismatched: PairBatch) -> None:
@@ -174,6 +174,12 @@ class L2RM:
                 scores = self._scores(hidden, texts.detached())
         loss: Tensor = self.cost.teach(scores, slots.to(scores.device), keys)
         return loss
+
+    @torch.no_grad()
+    def rematch(self, run: Run, batch: PairBatch) -> Alignment:
+        """The refined alignment of a batch of given pairs, images x captions; for looking at, not for training."""
+        images, texts = run.encode(self.net, batch)
+        return self._rematch(self._scores(images, texts), images, texts, batch.pair_ids, batch.pair_ids)
 
     @torch.no_grad()
     def _rematch(

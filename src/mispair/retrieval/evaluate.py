@@ -23,7 +23,11 @@ class RecallEvaluator:
         self.data, self.folds, self.batch_size = data, folds, batch_size
 
     def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]:
-        return retrieval_metrics(self.scores(models), self.data.image_of_text, self.folds)
+        return self.metrics(self.scores(models))
+
+    def metrics(self, scores: Tensor) -> dict[str, float]:
+        """Recalls of a score matrix (images, texts) of this split."""
+        return retrieval_metrics(scores, self.data.image_of_text, self.folds)
 
     def scores(self, models: Sequence[RetrievalModel]) -> Tensor:
         """(images, texts) mean score of the models."""

@@ -1,0 +1,96 @@
+"""After the last epoch: score the best model on test, write `metrics.json` and the model card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from mispair.config.assemble import Assembly, load_run
+from mispair.config.card import model_card
+from mispair.data import list_data_splits
+from mispair.functional.detection import detection_metrics
+from mispair.functional.mixture import fit_beta_mixture, fit_gaussian_mixture
+from mispair.retrieval.evaluate import RecallEvaluator
+from mispair.runtime.checkpoint import write_text
+
+
+def finish(assembly: Assembly) -> dict[str, Any]:
+    """The summary of the run, also written to its folder."""
+    config, folder, trainer = assembly.config, assembly.folder, assembly.trainer
+    progress = trainer.progress
+    summary: dict[str, Any] = {
+        "method": config.method.name,
+        "model": config.model.name,
+        "seed": config.seed,
+        "best_epoch": progress.best_epoch,
+        "seconds": progress.seconds,
+        "dev": progress.best_metrics,
+        "data": {"name": assembly.train.name, "pairs": len(assembly.train), "hash": assembly.train.content_hash},
+        "noise": _noise(assembly),
+        "cost": {
+            "networks_trained": sum(name != "cost" for name in trainer.method.modules),
+            "networks_scored": len(trainer.method.scorers),
+            "steps": trainer.engine.steps,
+        },
+    }
+    if "test" in list_data_splits(config.data):
+        run = load_run(folder, trainer.engine.device)
+        summary["test"] = RecallEvaluator(run.open_split("test"))(run.models)
+    summary |= _split_summary(assembly)
+    write_text(folder / "metrics.json", json.dumps(summary, indent=2) + "\n")
+    write_text(folder / "README.md", model_card(config, summary))
+    return summary
+
+
+def last_split(folder: Path) -> dict[str, np.ndarray[Any, Any]] | None:
+    """Columns of the last epoch's split: signal, posterior, mismatched; None when the method makes none."""
+    files = sorted((folder / "split.parquet").glob("epoch-*.parquet"))
+    if not files:
+        return None
+    table = pq.read_table(files[-1])
+    return {name: table[name].to_numpy() for name in ("signal", "posterior", "mismatched")}
+
+
+def _split_summary(assembly: Assembly) -> dict[str, Any]:
+    split = last_split(assembly.folder)
+    if split is None:
+        return {}
+    family = getattr(assembly.config.method, "mixture", "beta")
+    fit = (fit_beta_mixture if family == "beta" else fit_gaussian_mixture)(split["signal"])
+    found: dict[str, Any] = {
+        "mismatch_rate": fit.mismatch_rate,
+        "mismatch_rate_ci": fit.mismatch_rate_ci,
+        "bimodal": fit.bimodal,
+        "called_mismatched": float(split["mismatched"].mean()),
+    }
+    truth = assembly.train.table.truth
+    if truth is not None:
+        found["detection"] = detection_metrics(split["posterior"], truth.mismatched)
+    return found
+
+
+def _noise(assembly: Assembly) -> dict[str, Any]:
+    truth, noise = assembly.train.table.truth, assembly.config.data.noise
+    if truth is None or noise is None:
+        return {"text": "as the data came", "rate": None, "hash": None}
+    rate = float(truth.mismatched.mean())
+    kind = (
+        "index file"
+        if noise.index
+        else "shift"
+        if noise.shift
+        else "repeat"
+        if noise.repeat
+        else f"{noise.protocol} protocol"
+    )
+    short = (assembly.train.noise_hash or "")[:16]
+    return {
+        "text": f"{rate:.3f} of the pairs mismatched on purpose ({kind}), hash `{short}`",
+        "rate": rate,
+        "protocol": kind,
+        "hash": assembly.train.noise_hash,
+    }
