@@ -13,9 +13,10 @@ from mispair.errors import InputError
 from mispair.models.base import Backbone, check_encoded
 from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
 from mispair.models.groups import Group, by_length, in_order
-from mispair.models.masked import xavier
+from mispair.models.masked import masked_mean, xavier
 from mispair.models.selfattention import ImageAttention, TextAttention
 from mispair.models.sizes import InputSizes
+from mispair.models.standin import StandIn
 from mispair.models.vectors import Side, SimilarityVectors, vectors
 from mispair.section import Section
 from mispair.types import Encoded
@@ -32,6 +33,7 @@ class FineGrainedConfig(Section):
     text: Sequencer = "gru"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.4
     smooth: PositiveFloat = 9.0
+    stand_in: PositiveInt | None = 256  # width of the cosine that learns along for two-stage scoring; None: none
 
 
 class FineGrained(Backbone):
@@ -53,6 +55,7 @@ class FineGrained(Backbone):
         self.text_attention = TextAttention(config.embed, config.dropout)
         self.local_map = xavier(config.embed, config.sim)
         self.global_map = xavier(config.embed, config.sim)
+        self.stand_in = StandIn(2 * config.embed, config.stand_in) if config.stand_in else None
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
         return Encoded(self.regions(images, mask), mask)
@@ -61,14 +64,27 @@ class FineGrained(Backbone):
         return Encoded(self.words(texts, mask), mask)
 
     def pool_images(self, images: Encoded) -> Tensor:
-        """The self-attended global vector, (N, D)."""
+        """The stand-in's vector, or the self-attended global one when there is no stand-in."""
+        if self.stand_in is None:
+            return self._image_global(images)
+        return self.stand_in.images(
+            torch.cat([masked_mean(images.values, images.mask), self._image_global(images)], -1)
+        )
+
+    def pool_texts(self, texts: Encoded) -> Tensor:
+        """The stand-in's vector, or the self-attended global one when there is no stand-in."""
+        if self.stand_in is None:
+            return self._text_global(texts)
+        return self.stand_in.texts(torch.cat([masked_mean(texts.values, texts.mask), self._text_global(texts)], -1))
+
+    def _image_global(self, images: Encoded) -> Tensor:
+        """The self-attended vector of each image, (N, D)."""
         if self.training and len(images) < 2:
             raise InputError("training needs at least 2 images in a batch: their global vectors are batch-normalised")
         pooled: Tensor = self.image_attention(images.values, images.mask)
         return pooled
 
-    def pool_texts(self, texts: Encoded) -> Tensor:
-        """The self-attended global vector, (N, D)."""
+    def _text_global(self, texts: Encoded) -> Tensor:
         pooled: Tensor = self.text_attention(texts.values, texts.mask)
         return pooled
 
@@ -87,7 +103,12 @@ class FineGrained(Backbone):
         for rows in [None] if whole else _stripes(len(images)):
             groups = ((group.mask, pairs.grid(rows, *block)) for group, block in zip(plan, blocks, strict=True))
             stripes.append(in_order(self._score(groups, plan), plan, dim=1))
-        return torch.cat(stripes) if len(stripes) > 1 else stripes[0]
+        logits = torch.cat(stripes) if len(stripes) > 1 else stripes[0]
+        if self.stand_in is not None and self.training and torch.is_grad_enabled():
+            means = masked_mean(images.values, images.mask), masked_mean(texts.values, texts.mask)
+            globals_ = pairs.image_global.to(logits.dtype), pairs.text_global.to(logits.dtype)
+            logits = self.stand_in.follow(logits, *(torch.cat(side, -1) for side in zip(means, globals_, strict=True)))
+        return logits
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
         """Raw logits of the listed cells only, (k,): the same cells of `similarity`, in any mode."""
@@ -141,8 +162,8 @@ class _Pairs:
         maps = (model.local_map, model.global_map)
         self.smooth = model.smooth
         self.maps = [p.to(half) for m in maps for p in (m.weight, m.bias)]
-        self.image_global = model.pool_images(images).to(half)
-        self.text_global = model.pool_texts(texts).to(half)
+        self.image_global = model._image_global(images).to(half)
+        self.text_global = model._text_global(texts).to(half)
         self.regions = images.values.to(half)
         self.words = (texts.values * texts.mask[..., None]).to(half)
         self.word_mask = texts.mask

@@ -17,6 +17,7 @@ from mispair.models.iterate import Contexts, Queries, iterate
 from mispair.models.masked import l2, masked_mean
 from mispair.models.recompute import score
 from mispair.models.sizes import InputSizes
+from mispair.models.standin import StandIn
 from mispair.models.vectors import block_rows
 from mispair.section import Section
 from mispair.types import Encoded
@@ -36,6 +37,7 @@ class IMRAMConfig(Section):
     smooth: PositiveFloat = 9.0
     text: Sequencer = "gru"
     query_norm: bool = False
+    stand_in: PositiveInt | None = 256  # width of the cosine that learns along for two-stage scoring; None: none
 
     @classmethod
     def preset(cls, size: Size) -> IMRAMConfig:
@@ -60,6 +62,7 @@ class IMRAM(Backbone):
         # Columns: the query, then the context. Rows: the gate, then the candidate. One map of both, as both read both.
         kinds = ("text", "image") if config.mode == "full" else (config.mode,)
         self.memory = nn.ModuleDict({kind: nn.Linear(2 * config.embed, 2 * config.embed) for kind in kinds})
+        self.stand_in = StandIn(config.embed, config.stand_in) if config.stand_in else None
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
         return Encoded(self.regions(images, mask), mask)
@@ -72,12 +75,14 @@ class IMRAM(Backbone):
         return logits
 
     def pool_images(self, images: Encoded) -> Tensor:
-        """The mean region at unit length, (N, D)."""
-        return l2(masked_mean(images.values, images.mask))
+        """The stand-in's vector, or the mean region at unit length when there is no stand-in."""
+        mean = masked_mean(images.values, images.mask)
+        return l2(mean) if self.stand_in is None else self.stand_in.images(mean)
 
     def pool_texts(self, texts: Encoded) -> Tensor:
-        """The mean word at unit length, (N, D)."""
-        return l2(masked_mean(texts.values, texts.mask))
+        """The stand-in's vector, or the mean word at unit length when there is no stand-in."""
+        mean = masked_mean(texts.values, texts.mask)
+        return l2(mean) if self.stand_in is None else self.stand_in.texts(mean)
 
     def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
         """Sums of cosines of every image against every text, (n, m)."""
@@ -86,11 +91,15 @@ class IMRAM(Backbone):
         order, sizes = torch.cat([group.columns for group in plan]), [len(group.columns) for group in plan]
         sides = [torch.split(t[order], sizes) for t in self._text_side(texts)]
         seen = self._image_side(images)
-        logits = [
+        parts = [
             self._score(seen, [t[None] for t in _cut(own, group)], group)
             for *own, group in zip(*sides, plan, strict=True)
         ]
-        return in_order(logits, plan, dim=1)
+        logits = in_order(parts, plan, dim=1)
+        if self.stand_in is not None and self.training and torch.is_grad_enabled():
+            means = masked_mean(images.values, images.mask), masked_mean(texts.values, texts.mask)
+            logits = self.stand_in.follow(logits, *means)
+        return logits
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
         """Sums of cosines of the listed cells, (k,)."""

@@ -1,0 +1,65 @@
+"""A cosine that learns to rank like the full model, at no extra pass: the first stage of two-stage scoring.
+
+Pooled vectors of a model trained on pair-level scores are poor stand-ins for those scores: nothing taught them to
+be. So two linear maps of the pooled vectors learn from the logits of every training batch (distillation: softmax
+over rows and over columns). Nothing else notices: the logits pass through unchanged, the maps read detached vectors,
+and their gradients come scaled down so that they weigh nothing in a clipped norm. An optimizer that divides by the
+gradient's own size (Adam) does not see the scale; plain SGD would leave the maps where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from mispair.models.masked import l2, xavier
+
+SHARP = 4.0  # the teacher: logits in standard deviations of their batch, times this
+TEMPERATURE = 0.05
+SCALE = 1e-3
+
+
+class StandIn(nn.Module):
+    """Maps of both sides' pooled vectors (N, P) to unit vectors (N, W) whose inner product stands in for the score."""
+
+    def __init__(self, pooled: int, width: int) -> None:
+        super().__init__()
+        self.image = xavier(pooled, width)
+        self.text = xavier(pooled, width)
+
+    def images(self, pooled: Tensor) -> Tensor:
+        return l2(self.image(pooled))
+
+    def texts(self, pooled: Tensor) -> Tensor:
+        return l2(self.text(pooled))
+
+    def follow(self, logits: Tensor, images: Tensor, texts: Tensor) -> Tensor:
+        """The logits (n, m) as they are; a backward through them also teaches the maps."""
+        cosines = self.images(images.detach()) @ self.texts(texts.detach()).T
+        out: Tensor = _Follow.apply(logits, cosines / TEMPERATURE)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _Follow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, student: Tensor) -> Tensor:
+        ctx.save_for_backward(logits, student)
+        return logits.view_as(logits)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        logits, student = ctx.saved_tensors
+        return grad, lesson(logits, student) * SCALE
+
+
+def lesson(logits: Tensor, student: Tensor) -> Tensor:
+    """Gradient of KL(teacher, student), the mean over rows plus that over columns, in the student's logits (n, m)."""
+    teacher = (logits - logits.mean()) / (logits.std(correction=0) + 1e-8) * SHARP
+    total = torch.zeros_like(student)
+    for axis in (0, 1):
+        total += (student.softmax(axis) - teacher.to(student.dtype).softmax(axis)) / student.shape[1 - axis]
+    return total

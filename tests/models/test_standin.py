@@ -1,0 +1,74 @@
+"""The stand-in learns from the logits and touches nothing else."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import kl_div
+
+from mispair.models.standin import SCALE, SHARP, StandIn, lesson
+from tests.models.batches import SLOTS, images, tiny, words
+
+
+def test_the_lesson_is_the_gradient_of_the_divergence() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(5, 7, dtype=torch.float64)
+    student = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    teacher = (logits - logits.mean()) / logits.std(correction=0) * SHARP
+    loss = student.new_zeros(())
+    for axis, queries in ((0, 7), (1, 5)):
+        pair = student.log_softmax(axis), teacher.log_softmax(axis)
+        loss = loss + kl_div(*pair, log_target=True, reduction="sum") / queries
+    loss.backward()
+    torch.testing.assert_close(lesson(logits, student.detach()), student.grad, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sgr", "saf", "imram"])
+def test_scores_and_gradients_of_the_rest_are_those_without_it(name: str) -> None:
+    """Initial draws come last, so both models start alike."""
+    found: list[tuple[Tensor, dict[str, Tensor]]] = []
+    for width in (None, 8):
+        torch.manual_seed(1)
+        model = tiny(name, stand_in=width).train()
+        if width is None:
+            state = model.state_dict()
+        else:
+            model.load_state_dict(state, strict=False)
+        scores = model.similarity(
+            model.encode_images(*images([SLOTS] * 5)), model.encode_texts(*words([3, 1, 6, 2, 4]))
+        )
+        scores[0, 1].backward()
+        found.append((scores.detach(), {k: p.grad for k, p in model.named_parameters() if p.grad is not None}))
+    (plain, gradients), (other, with_it) = found
+    assert torch.equal(plain, other)
+    for key, gradient in gradients.items():
+        assert torch.equal(with_it[key], gradient), key
+    taught = [gradient for key, gradient in with_it.items() if key.startswith("stand_in")]
+    assert len(taught) == 4
+    assert all(0 < gradient.norm() < 100 * SCALE for gradient in taught)
+
+
+def test_it_learns_to_rank_like_the_logits() -> None:
+    torch.manual_seed(0)
+    left, right = torch.randn(40, 6), torch.randn(50, 6)
+    logits = (left @ right.T).requires_grad_()
+    maps = StandIn(6, 16)
+    optimizer = torch.optim.Adam(maps.parameters(), lr=1e-2)
+    for _ in range(150):
+        optimizer.zero_grad()
+        (maps.follow(logits, left, right) * 0).sum().backward()  # a satisfied loss: the lesson comes all the same
+        optimizer.step()
+    cheap = maps.images(left) @ maps.texts(right).T
+    best = logits.argmax(1)
+    assert (cheap.topk(5, 1).indices == best[:, None]).any(1).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("name", ["sgr", "saf", "imram"])
+def test_it_is_silent_outside_training(name: str) -> None:
+    model = tiny(name, stand_in=8).eval()
+    scores = model.similarity(model.encode_images(*images([SLOTS] * 3)), model.encode_texts(*words([3, 1])))
+    scores.sum().backward()
+    assert model.stand_in.image.weight.grad is None
+    pooled = model.pool_images(model.encode_images(*images([SLOTS] * 3)))
+    assert pooled.shape == (3, 8)
