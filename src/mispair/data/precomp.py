@@ -95,9 +95,9 @@ def repeats(store: FeatureStore, most: int = 100) -> int:
 
 
 def _equal_to_next(store: FeatureStore, start: int, stop: int) -> NDArray[np.bool_]:
-    values, mask = store.take(np.arange(start, stop))
+    values, _ = store.take(np.arange(start, stop))
     flat = values.reshape(len(values), -1).view(np.uint32)  # by bits, so that NaN equals itself
-    same: NDArray[np.bool_] = (flat[1:] == flat[:-1]).all(1) & (mask[1:] == mask[:-1]).all(1)
+    same: NDArray[np.bool_] = (flat[1:] == flat[:-1]).all(1)
     return same
 
 
