@@ -74,6 +74,9 @@ def test_a_table_needs_no_features(tmp_path: Path, mispair: Run) -> None:
     ran = mispair("corrupt", path, "--rate", 0.5, "--split", "all", "-o", tmp_path / "i.npy")
     assert ran.code == 0, ran
     assert len(np.load(tmp_path / "i.npy")) == 40
+    assert "image from 'image_id'" in ran.out
+    ran = mispair("corrupt", path, "--rate", 0.5, "-o", tmp_path / "t.npy", "--json")
+    assert any("no split column: train is a part" in note for note in json.loads(ran.out)["notes"])
 
 
 def test_force_overwrites(tmp_path: Path, mispair: Run) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from mispair.data import DataConfig, NoiseConfig, ScenesConfig, open_split, scene_truth
 from mispair.data.noise import make_index, write_index
-from mispair.data.sources import pair_table
+from mispair.data.sources import given_pairs, open_pairing
 from mispair.data.text import Vocabulary
 from mispair.errors import InputError
 from tests.data.samples import features, precomp, write_lines
@@ -56,7 +56,7 @@ def test_noise_moves_train_and_nothing_else(tmp_path: Path) -> None:
 def test_an_index_file_is_the_draw_it_came_from(tmp_path: Path) -> None:
     drawn = NoiseConfig(rate=0.6, seed=2, protocol="caption")
     config = folder_config(tmp_path / "data", noise=drawn)
-    write_index(tmp_path / "i.npy", make_index(pair_table(config, "train"), drawn))
+    write_index(tmp_path / "i.npy", make_index(given_pairs(open_pairing(config, "train")), drawn))
     read = open_split(folder_config(tmp_path / "data", noise=NoiseConfig(index=str(tmp_path / "i.npy"))), "train")
     assert read.noise_hash == open_split(config, "train").noise_hash
 

@@ -43,7 +43,7 @@ def corrupt(
       mispair corrupt pairs.csv --rate 0.1 --shift 3 -o shifted.npy
     """
     from mispair.data.noise import make_index
-    from mispair.data.sources import pair_table
+    from mispair.data.sources import given_pairs, open_pairing
 
     kind = _kind(protocol, shift, repeat)
     noise: dict[str, Any] = {"rate": _share(rate), "seed": seed, "shift": shift, "start": start, "repeat": repeat}
@@ -61,7 +61,8 @@ def corrupt(
     )
     _refuse_output(output, force)
     assert config.noise is not None
-    table = pair_table(config, split)
+    source = open_pairing(config, split)
+    table = given_pairs(source)
     index = make_index(table, config.noise)
     _write(output, index)
     shown = table.showing(index.images, index.texts)
@@ -83,6 +84,7 @@ def corrupt(
         "hash": index.hash,
         "file": str(output),
         "entries": list(index.stored.shape),
+        "notes": list(source.notes),
     }
     _print(facts, as_json)
 
@@ -135,7 +137,10 @@ def _print(facts: dict[str, Any], as_json: bool) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, show_header=False)
+    notes = facts.pop("notes")
     for name, value in facts.items():
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
     console = Console()
     (console if console.is_terminal else Console(width=160)).print(table)
+    for note in notes:
+        console.print(f"note: {note}", style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mispair.data.files import plain_file, read_lines, reading
+from mispair.data.files import plain_file, read_bytes, read_lines, reading
 from mispair.errors import InputError
 
 _WHAT = "a table of pairs"
@@ -29,10 +31,19 @@ class Rows:
 
 def read_rows(path: Path) -> Rows:
     """The rows of a table file, by its ending."""
-    rows = READERS[path.suffix.lower()](path)
+    if path.suffix.lower() == ".parquet":
+        rows = _read_parquet(path)
+    else:
+        rows = _read_text(path, hashlib.blake2b(read_bytes(path, _WHAT)).digest())
     if not rows.lines:
         raise InputError(f"{path} has no rows; expected {_WHAT}, one per row")
     return rows
+
+
+@lru_cache(maxsize=1)
+def _read_text(path: Path, content: bytes) -> Rows:
+    """The splits of a table are opened one after the other: parse the same content once."""
+    return READERS[path.suffix.lower()](path)
 
 
 def _read_csv(path: Path) -> Rows:

@@ -41,13 +41,13 @@ def open_source(config: DataConfig, split: str, progress: Progress | None = None
     return source if config.limit is None else source.first(config.limit)
 
 
-def pair_table(config: DataConfig, split: str) -> PairTable:
-    """The pairs of one split before any noise; features are not needed for it."""
-    if config.path == "scenes":
-        world = make_scenes(config.scenes, split)  # no picture has to be drawn to know who belongs to whom
-        source = Source("scenes", split, None, world.image_of_text, world.captions, image_ids=world.ids)
-        return given_pairs(source if config.limit is None else source.first(config.limit))
-    return given_pairs(open_source(config, split))
+def open_pairing(config: DataConfig, split: str) -> Source:
+    """One split where only the pairing matters: no picture has to be drawn to know who belongs to whom."""
+    if config.path != "scenes":
+        return open_source(config, split)
+    world = make_scenes(config.scenes, split)
+    source = Source("scenes", split, None, world.image_of_text, world.captions, image_ids=world.ids)
+    return source if config.limit is None else source.first(config.limit)
 
 
 def given_pairs(source: Source) -> PairTable:
