@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -224,3 +225,10 @@ def test_the_process_exits_with_2_and_one_line(tmp_path: Path) -> None:
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert ran.stderr.count("\n") == 1
+
+
+def test_a_name_that_is_no_text_can_still_be_printed(tmp_path: Path) -> None:
+    folder = precomp(Path(os.fsdecode(os.fsencode(tmp_path) + b"/f30k\xff[red]")))
+    ran = subprocess.run([sys.executable, "-m", "mispair", "check", folder], capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert b"f30k?[red]" in ran.stdout

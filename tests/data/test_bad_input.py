@@ -355,6 +355,9 @@ table_case("jsonl_caption_a_number", "p.jsonl", ['{"image": "a", "caption": 3}']
 table_case(
     "jsonl_image_missing", "p.jsonl", ['{"image": "a", "caption": "b"}', '{"caption": "c"}'], "line 2", "'image'"
 )
+table_case(
+    "jsonl_half_a_character", "p.jsonl", ['{"image": "a", "caption": "\\ud800"}'], "line 1", "half of a character"
+)
 table_case("jsonl_too_deep", "p.jsonl", ["[" * 100_000], "line 1")
 table_case(
     "features_of_other_count",

@@ -85,6 +85,12 @@ def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
     assert open_precomp(tmp_path, "train").captions == ["one\u2028still one", "two\x0bstill two"]
 
 
+def test_spaces_around_a_caption_are_not_part_of_it(tmp_path: Path) -> None:
+    precomp(tmp_path, images=2, per_image=1)
+    (tmp_path / "train_caps.txt").write_text("  one \n\ttwo\n")
+    assert open_precomp(tmp_path, "train").captions == ["one", "two"]
+
+
 @pytest.mark.parametrize("count", [3, 6])
 def test_ids_by_image_or_by_caption(tmp_path: Path, count: int) -> None:
     precomp(tmp_path, images=3, per_image=2)

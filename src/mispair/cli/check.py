@@ -82,7 +82,9 @@ def _print_tables(found: Inspection) -> None:
     from rich.table import Table
 
     console = Console(soft_wrap=True)
-    table = Table(title=escape(found.name), title_justify="left", box=box.SIMPLE_HEAD)
+    # a file name may hold bytes that are no text
+    name = found.name.encode(errors="replace").decode()
+    table = Table(title=escape(name), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     for split in found.splits:
         table.add_column(split.split, justify="right")

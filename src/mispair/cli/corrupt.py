@@ -139,8 +139,15 @@ def _print(facts: dict[str, Any], as_json: bool) -> None:
     table = Table(box=box.SIMPLE, show_header=False)
     notes = facts.pop("notes")
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name.replace("_", " "), _cell(value))
     console = Console()
     (console if console.is_terminal else Console(width=160)).print(table)
     for note in notes:
         console.print(f"note: {note}", style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _cell(value: object) -> str:
+    """A file name may hold bytes that are no text, or square brackets that look like markup."""
+    from rich.markup import escape
+
+    return f"{value:,}" if isinstance(value, int) else escape(str(value).encode(errors="replace").decode())

@@ -67,11 +67,12 @@ def read_lines(path: str | os.PathLike[str], what: str) -> Lines:
     """
     data = read_bytes(path, what)
     refuse_binary(data, path, what)
-    raw = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    raw = data.split(b"\n")
     if raw[-1] == b"":
         raw.pop()
     try:
-        lines = data.removeprefix(b"\xef\xbb\xbf").decode().split("\n")[: len(raw)]
+        lines = data.decode().split("\n")[: len(raw)]
         return Lines([line.rstrip("\r") for line in lines])
     except UnicodeDecodeError:
         decoded = [line.decode(errors="replace").rstrip("\r") for line in raw]

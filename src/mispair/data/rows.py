@@ -49,11 +49,9 @@ def _read_text(path: Path, content: bytes) -> Rows:
 def _read_csv(path: Path) -> Rows:
     lines = read_lines(path, _WHAT)
     first = lines.lines[0] if lines.lines else ""
-    # open_clip writes tabs into .csv files, so the heading decides, not the ending
-    delimiter = "\t" if "\t" in first and (path.suffix.lower() == ".tsv" or "," not in first) else ","
-    if path.suffix.lower() == ".tsv":
-        delimiter = "\t"
-    reader = csv.reader(io.StringIO("\n".join(lines.lines) + "\n"), delimiter=delimiter)
+    # open_clip writes tabs into .csv files, so there the heading decides
+    tabs = path.suffix.lower() == ".tsv" or ("\t" in first and "," not in first)
+    reader = csv.reader(io.StringIO("\n".join(lines.lines) + "\n"), delimiter="\t" if tabs else ",")
     header: list[str] = []
     found: list[list[str]] = []
     numbers: list[int] = []
@@ -90,6 +88,10 @@ def _read_jsonl(path: Path) -> Rows:
             value = json.loads(line)
         except (ValueError, RecursionError):  # JSONDecodeError is a ValueError
             raise InputError(f"{path}, line {number}: not JSON; expected one object per line, so repair it") from None
+        if "\\u" in line and not _is_text(value):
+            raise InputError(
+                f"{path}, line {number}: half of a character (a lone surrogate); expected whole ones, repair it"
+            )
         if not isinstance(value, dict):
             raise InputError(f"{path}, line {number}: a {type(value).__name__}; expected an object with named columns")
         found.append(value)
@@ -97,6 +99,15 @@ def _read_jsonl(path: Path) -> Rows:
     header = list(dict.fromkeys(name for value in found for name in value))
     columns = {name: [value.get(name) for value in found] for name in header}
     return Rows(header, columns, numbers, lines.replaced)
+
+
+def _is_text(value: Value) -> bool:
+    """Whether all strings can be written: JSON can spell half of a surrogate pair, UTF-8 cannot."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_parquet(path: Path) -> Rows:
