@@ -111,15 +111,10 @@ def _sentence(error: ValidationError, where: str) -> str:
 
 def _names_at(steps: list[str]) -> list[str]:
     """The valid names beside an unknown one."""
-    model: Any = RunConfig
+    sections: list[Any] = [RunConfig]
     for step in steps[:-1]:
-        field = model.model_fields.get(step) if hasattr(model, "model_fields") else None
-        if field is not None:
-            model = field.annotation
-            continue
-        for option in getattr(model, "__args__", ()):
-            if option.model_fields["name"].default == step:
-                model = option
-    if hasattr(model, "model_fields"):
-        return sorted(model.model_fields)
-    return sorted({name for option in getattr(model, "__args__", ()) for name in option.model_fields})
+        named = [s for s in sections if "name" in s.model_fields and s.model_fields["name"].default == step]
+        annotations = [s.model_fields[step].annotation for s in sections if step in s.model_fields]
+        options = [option for a in annotations for option in (getattr(a, "__args__", None) or (a,))]
+        sections = named or [option for option in options if hasattr(option, "model_fields")]
+    return sorted({name for section in sections for name in section.model_fields})

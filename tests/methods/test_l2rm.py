@@ -1,0 +1,182 @@
+"""The paper's steps in the paper's order, and the corner cases that are specified rather than discovered."""
+
+import numpy as np
+import pytest
+import torch
+
+from mispair.config.assemble import input_sizes
+from mispair.methods.l2rm import L2RM, L2RMConfig
+from mispair.models import build_model
+from mispair.models.vse import VSEConfig
+from tests.synthetic import RecordingRun, tiny_data
+
+BATCH = 32
+
+
+@pytest.fixture(scope="module")
+def data():
+    return tiny_data(rate=0.5)
+
+
+def make(data, two_groups=False, **values):
+    torch.manual_seed(0)
+    net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
+    config = values.pop("config", None) or L2RMConfig(warmup_epochs=1, **values)
+    run = RecordingRun(data, BATCH)
+    if two_groups:  # an untrained network cannot tell them yet
+        rng = np.random.default_rng(0)
+        low, high = rng.beta(2, 12, len(data)), rng.beta(9, 5, len(data))
+        run.survey = lambda score: {"loss": np.where(data.table.truth.mismatched, high, low)}
+    return L2RM(config, net, BATCH), run
+
+
+def test_warm_up_trains_the_network_on_everybody(data):
+    method, run = make(data)
+    method.epoch(0, run)
+    assert run.updates == ["net"]
+    assert run.streams == [{"batch": None}]
+
+
+def test_the_cost_is_taught_before_it_is_used(data):
+    method, run = make(data, two_groups=True)
+    method.epoch(1, run)
+    assert run.updates == ["cost", "net"]
+    assert list(run.streams[0]) == ["matched", "mismatched"]
+    assert set(run.streams[0]["matched"]).isdisjoint(run.streams[0]["mismatched"])
+    assert len(run.streams[0]["matched"]) + len(run.streams[0]["mismatched"]) == len(data)
+    assert run.logged["mass"] == pytest.approx(0.1, rel=1e-5)
+    assert run.logged["converged"] == 1
+
+
+@pytest.mark.parametrize("cost", ["score", "cosine"])
+def test_a_fixed_cost_has_nothing_to_learn(data, cost):
+    method, run = make(data, two_groups=True, cost=cost)
+    method.epoch(1, run)
+    assert set(method.modules) == {"net"}
+    assert run.updates == ["net"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"mass": 1.0},
+        {"mass": 0.05},
+        {"forbid_given": "never"},
+        {"forbid_given": "always"},
+        {"divergence": "kl"},
+        {"divergence": "cross_entropy"},
+        {"divergence": "js"},
+        {"warmup_loss": "triplet"},
+        {"warmup_loss": "infonce"},
+        {"matched_loss": "triplet", "matched_reduction": "sum"},
+        {"signal": "triplet_mean"},
+        {"signal": "triplet_hardest"},
+        {"mixture": "gaussian"},
+        {"entropy": 0.5, "entropy_on": "plan"},
+        {"cost": "paper", "cost_rate": 0.01},
+        {"queue": 96},
+        {"config": L2RMConfig.paper().model_copy(update={"warmup_epochs": 1})},
+        {"config": L2RMConfig.official().model_copy(update={"warmup_epochs": 1})},
+    ],
+    ids=str,
+)
+def test_every_ablation_is_a_value(data, values):
+    method, run = make(data, two_groups=True, **values)
+    for epoch in range(3):
+        method.epoch(epoch, run)
+    assert run.updates[-1] == "net"
+    assert "mass" in run.logged
+    assert np.isfinite(run.losses).all()
+
+
+def test_the_given_pairs_are_forbidden_in_the_plan(data):
+    method, run = make(data, forbid_given="always")
+    method.epoch(1, run)
+    plan = method.rematch(run, data.batch(np.arange(BATCH))).plan
+    assert plan.diagonal().abs().max() == 0
+    method.forbid = False
+    assert method.rematch(run, data.batch(np.arange(BATCH))).plan.diagonal().max() > 0
+
+
+def test_auto_forbids_only_where_two_groups_show(data, monkeypatch):
+    method, run = make(data)
+    for two_groups in (True, False):
+        real = method._split
+
+        def split(run, two_groups=two_groups, real=real):
+            found, fit = real(run)
+            return found, type(fit)(**{**{f: getattr(fit, f) for f in fit.__slots__}, "bimodal": two_groups})
+
+        monkeypatch.setattr(method, "_split", split)
+        method.epoch(1, run)
+        assert method.forbid is two_groups
+        monkeypatch.undo()
+
+
+def test_nobody_mismatched_trains_on_the_matched_alone(data, monkeypatch):
+    method, run = make(data)
+    monkeypatch.setattr(
+        "mispair.methods.l2rm.decide_mismatched", lambda fit, losses, *_, **__: np.zeros(len(losses), bool)
+    )
+    method.epoch(1, run)
+    assert list(run.streams[0]) == ["matched"]
+    assert run.updates == ["net"]
+
+
+def test_everybody_mismatched_still_trusts_a_batch(data, monkeypatch):
+    method, run = make(data)
+    monkeypatch.setattr(
+        "mispair.methods.l2rm.decide_mismatched", lambda fit, losses, *_, **__: np.ones(len(losses), bool)
+    )
+    method.epoch(1, run)
+    matched = run.streams[0]["matched"]
+    assert len(matched) == BATCH
+    # they are the least suspicious
+    assert method.losses[matched].max() <= np.delete(method.losses, matched).min()
+
+
+def test_equal_losses_do_not_break_the_split(data, monkeypatch):
+    method, run = make(data)
+    monkeypatch.setattr(run, "survey", lambda score: {"loss": np.full(len(data), 0.4)})
+    method.epoch(1, run)
+    assert run.updates == ["net"]
+
+
+def test_the_loss_is_averaged_over_epochs(data, monkeypatch):
+    method, run = make(data, history=0.5)
+    found = iter([np.linspace(0, 1, len(data)), np.linspace(1, 0, len(data))])
+    monkeypatch.setattr(run, "survey", lambda score: {"loss": next(found)})
+    method.epoch(1, run)
+    method.epoch(2, run)
+    assert np.allclose(method.losses, 0.5)
+
+
+def test_queue_widens_what_rematching_sees(data):
+    method, run = make(data, two_groups=True, queue=64)
+    seen = []
+    real = method._rematch
+    method._rematch = lambda scores, *rest: seen.append(tuple(scores.shape)) or real(scores, *rest)
+    order = np.random.default_rng(0)
+    sweep = run.sweep
+    run.sweep = lambda step, **streams: sweep(step, **{k: order.permutation(v) for k, v in streams.items()})
+    for _ in range(4):
+        method.epoch(1, run)
+    assert seen[0] == (BATCH, BATCH)
+    assert len(method.queue) == 2
+    assert all(rows <= 3 * BATCH and columns == BATCH for rows, columns in seen)
+    assert seen[-1][0] > BATCH
+
+
+def test_state_round_trip(data):
+    method, run = make(data, two_groups=True, queue=64)
+    method.epoch(1, run)
+    other, _ = make(data, queue=64)
+    other.restore(method.state())
+    assert np.array_equal(other.losses, method.losses)
+    assert other.forbid == method.forbid
+    assert torch.equal(other.queue[0].images, method.queue[0].images)
+
+
+def test_what_a_method_gets_holds_no_truth(data):
+    batch = data.batch(np.arange(4))
+    assert set(batch.__slots__) == {"images", "image_mask", "texts", "text_mask", "pair_ids"}
