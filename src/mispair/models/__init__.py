@@ -8,11 +8,10 @@ from pydantic import Field
 from torch import nn
 
 from mispair.errors import InputError
-from mispair.models.finegrained import Size
 from mispair.models.imram import IMRAM, IMRAMConfig
 from mispair.models.saf import SAF, SAFConfig
 from mispair.models.sgr import SGR, SGRConfig
-from mispair.models.sizes import InputSizes
+from mispair.models.sizes import InputSizes, Size
 from mispair.models.vse import VSE, VSEConfig
 
 MODELS: dict[str, type[nn.Module]] = {"sgr": SGR, "saf": SAF, "imram": IMRAM, "vse": VSE}

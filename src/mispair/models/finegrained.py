@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 from pydantic import Field, PositiveFloat, PositiveInt
@@ -20,8 +20,6 @@ from mispair.models.standin import StandIn
 from mispair.models.vectors import Side, SimilarityVectors, vectors
 from mispair.section import Section
 from mispair.types import Encoded
-
-Size = Literal["paper", "small"]
 
 
 class FineGrainedConfig(Section):

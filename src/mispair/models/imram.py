@@ -16,14 +16,13 @@ from mispair.models.groups import Group, by_length, in_order
 from mispair.models.iterate import Contexts, Queries, iterate
 from mispair.models.masked import l2, masked_mean
 from mispair.models.recompute import score
-from mispair.models.sizes import InputSizes
+from mispair.models.sizes import InputSizes, Size
 from mispair.models.standin import StandIn
 from mispair.models.vectors import block_rows
 from mispair.section import Section
 from mispair.types import Encoded
 
 Mode = Literal["text", "image", "full"]
-Size = Literal["paper", "small"]
 
 
 class IMRAMConfig(Section):

@@ -8,10 +8,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from mispair.models.finegrained import FineGrained, FineGrainedConfig, Size, node_mask
+from mispair.models.finegrained import FineGrained, FineGrainedConfig, node_mask
 from mispair.models.groups import Group
 from mispair.models.masked import EPS, l2, xavier
-from mispair.models.sizes import InputSizes
+from mispair.models.sizes import InputSizes, Size
 
 Statistics = Literal["per_caption", "batch"]
 

@@ -9,11 +9,11 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from mispair.models.finegrained import FineGrained, FineGrainedConfig, Size, node_mask
+from mispair.models.finegrained import FineGrained, FineGrainedConfig, node_mask
 from mispair.models.groups import Group
 from mispair.models.masked import xavier
 from mispair.models.reasoning import GraphReasoning
-from mispair.models.sizes import InputSizes
+from mispair.models.sizes import InputSizes, Size
 
 
 class SGRConfig(FineGrainedConfig):

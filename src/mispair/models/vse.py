@@ -12,11 +12,9 @@ from mispair.models.base import Backbone, check_encoded
 from mispair.models.encoders import BiGRU, WordTable, run_gru
 from mispair.models.masked import xavier
 from mispair.models.pooling import FeatureNorm, GeneralizedPool, MeanPool
-from mispair.models.sizes import InputSizes
+from mispair.models.sizes import InputSizes, Size
 from mispair.section import Section
 from mispair.types import Encoded
-
-Size = Literal["paper", "small"]
 
 
 class VSEConfig(Section):
