@@ -26,7 +26,8 @@ def test_two_processes_equal_one(tmp_path, method):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     alone = [sys.executable, "-m", "mispair", "train", *choice, "-o", str(tmp_path / "alone")]
     together = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0",
+        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2",
+        "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0",
         "-m", "mispair", "train", *choice, "-o", str(tmp_path / "together"),
     ]  # fmt: skip
     for command in (alone, together):

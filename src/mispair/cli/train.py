@@ -62,11 +62,11 @@ def train(
         chosen = _configure(console, data, config, sets, method, model, epochs, noise, seed)
         folder = out or _new_folder(chosen)
     engine = Engine(chosen.engine)
-    journal = Journal(folder / "metrics.jsonl" if engine.leads else None, console, board=_board(folder, engine.leads))
-    with journal:
+    with Journal(folder / "metrics.jsonl" if engine.leads else None, console) as journal:
         run = assemble(chosen, folder, engine, journal)
         if resume is not None:
             run.trainer.resume()
+        journal.board = _board(folder, engine.leads)
         progress = run.trainer.fit()
     if not engine.leads:
         return
@@ -95,12 +95,12 @@ def _configure(
 ) -> RunConfig:
     from mispair.config.choose import choose
     from mispair.config.load import load_config
-    from mispair.data import DataConfig, open_split
 
     base: dict[str, Any] | None = None
     if config is None:
-        start = DataConfig(path=data)
-        choice = choose(open_split(start, "train"), start, epochs)
+        # The data section first, as the options say: what is chosen depends on it.
+        said = load_config(between={"data": {"path": data}}, sets=[s for s in sets if s.startswith("data.")])
+        choice = choose(said.data, epochs)
         base = choice.values
     extra: dict[str, Any] = {}
     if config is not None and data != "scenes":

@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-from mispair.data import DataConfig, PairData
+from mispair.data import DataConfig
+from mispair.data.scenes.boxes import REGIONS
+from mispair.data.sources import open_pairing
 
 _PAIRS_SEEN = 130_000  # what the small global model wants to see of a small data set
 _FINE_PAIRS_SEEN = 3_000_000
@@ -21,9 +23,9 @@ class Choice:
     reasons: dict[str, str]  # by section: model, method, train
 
 
-def choose(data: PairData, config: DataConfig, epochs: int | None = None) -> Choice:
+def choose(config: DataConfig, epochs: int | None = None) -> Choice:
     """Backbone, size and budget for this data on this machine; `epochs` if somebody has said how many."""
-    regions, pairs = data.images.regions, len(data)
+    pairs, regions = _look(config)
     accelerator = torch.cuda.is_available()
     if regions > 1 and accelerator:
         model: dict[str, Any] = {"name": "sgr"}
@@ -53,6 +55,12 @@ def choose(data: PairData, config: DataConfig, epochs: int | None = None) -> Cho
             "train": f"{epochs} epochs of {pairs:,} pairs in batches of {batch} (--epochs, --set train.lr=...)",
         },
     )
+
+
+def _look(config: DataConfig) -> tuple[int, int]:
+    """Pairs and regions of the train split; of generated data, no picture has to be drawn for it."""
+    source = open_pairing(config, "train")
+    return len(source.image_of_text), source.images.regions if source.images is not None else REGIONS
 
 
 def _within(value: int, low: int, high: int) -> int:

@@ -1,0 +1,170 @@
+"""train, evaluate, runs as a person uses them: killed, stopped, resumed, mistaken."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from safetensors.torch import load_file
+
+from mispair.cli.app import main
+from tests.synthetic import TINY
+
+SETS = [f"--set={s}" for s in (*TINY, "data.noise.rate=0.5", "method.mixture=gaussian", "train.save_minutes=1e-6")]
+ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
+
+
+def mispair(*arguments, wait=True):
+    command = [sys.executable, "-m", "mispair", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    if not wait:
+        return process
+    out, error = process.communicate(timeout=120)
+    return process.returncode, out, error
+
+
+def epochs(folder):
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if k != "seconds"} for line in lines if line["event"] == "epoch"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    code, out, error = mispair("train", *SETS, "-o", folder)
+    assert code == 0, error
+    assert "rSum" in out
+    return folder
+
+
+def test_a_run_folder_holds_what_it_should(whole):
+    names = {path.name for path in whole.iterdir()}
+    assert {
+        "config.yaml", "metrics.jsonl", "metrics.json", "model.safetensors", "last", "split.parquet", "README.md",
+        "vocabulary.json",
+    } <= names  # fmt: skip
+    summary = json.loads((whole / "metrics.json").read_text())
+    assert summary["noise"]["rate"] == pytest.approx(0.5, abs=0.1)
+    assert len(summary["noise"]["hash"]) == 64
+    assert 0 <= summary["mismatch_rate"] <= 1
+    assert summary["cost"] == {"networks_trained": 1, "networks_scored": 1, "steps": summary["cost"]["steps"]}
+    assert 0 <= summary["detection"]["auroc"] <= 1
+    card = (whole / "README.md").read_text()
+    assert "rSum" in card
+    assert summary["noise"]["hash"][:16] in card
+
+
+def test_killed_at_any_moment_and_resumed_is_the_same_run(whole, tmp_path):
+    folder = tmp_path / "killed"
+    process = mispair("train", *SETS, "-o", folder, wait=False)
+    kills = 0
+    state = folder / "last" / "state.pt"
+    deadline = time.monotonic() + 60
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    while kills < 2 and process.poll() is None:
+        time.sleep(0.11 * (kills + 1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+        process = mispair("train", "--resume", folder, wait=False)
+        time.sleep(2.2)  # past the imports, into the training
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error
+    assert kills >= 1
+    assert epochs(folder) == epochs(whole)
+    ours, theirs = load_file(folder / "model.safetensors"), load_file(whole / "model.safetensors")
+    assert ours.keys() == theirs.keys()
+    assert all((ours[key] == theirs[key]).all() for key in ours)
+    left, right = (json.loads((f / "metrics.json").read_text()) for f in (folder, whole))
+    assert {**left, "seconds": 0} == {**right, "seconds": 0}
+
+
+def test_sigterm_saves_and_says_how_to_go_on(tmp_path):
+    folder = tmp_path / "stopped"
+    process = mispair("train", *SETS, "--set=train.epochs=400", "-o", folder, wait=False)
+    deadline = time.monotonic() + 60
+    while not (folder / "last" / "state.pt").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"mispair train --resume {folder}" in error.replace("\n", "")
+
+
+def test_the_written_configuration_repeats_the_run(whole, tmp_path):
+    code, _, error = mispair("train", "--config", whole / "config.yaml", "-o", tmp_path / "again")
+    assert code == 0, error
+    assert epochs(tmp_path / "again") == epochs(whole)
+
+
+def test_evaluate_gives_what_training_reported(whole):
+    code, out, _ = mispair("evaluate", whole, "--json")
+    assert code == 0
+    summary = json.loads((whole / "metrics.json").read_text())
+    assert json.loads(out)["rsum"] == pytest.approx(summary["test"]["rsum"])
+    code, out, _ = mispair("evaluate", whole, whole, "--json")
+    assert json.loads(out)["networks"] == 2
+    assert json.loads(out)["rsum"] == pytest.approx(summary["test"]["rsum"])
+    code, out, _ = mispair("evaluate", whole, "--split", "dev", "--folds", "2")
+    assert "mean of 2 folds" in out
+
+
+def test_runs_compares(whole):
+    code, out, _ = mispair("runs", whole.parent)
+    assert code == 0
+    assert "whole" in out
+    code, out, _ = mispair("runs", whole.parent, "--json")
+    assert json.loads(out)[0]["finished"] is True
+
+
+def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatch, capsys):
+    cases = [
+        (["train", "--method", "magic"], "there is no method 'magic'"),
+        (["train", "--model", "resnet"], "there is no model 'resnet'"),
+        (["train", "--set", "method.mass=0"], "method.mass: input should be greater than 0, got 0"),
+        (["train", "--set", "method.masss=1"], "did you mean method.mass?"),
+        (["train", "--epochs", "3", "--set", "method.warmup_epochs=3"], "leaves nothing of train.epochs=3"),
+        (["train", tmp_path / "nowhere"], "does not exist"),
+        (["train", "-o", whole], "already holds a run"),
+        (["train", "--resume", tmp_path], "is not a run folder"),
+        (["train", "--resume", whole, "--epochs", "9"], "--resume goes on with a run as it was"),
+        (["train", "--config", tmp_path / "none.yaml"], "there is no configuration file"),
+        (["train", "--set", "engine.precision=fp16"], "fp16 needs a CUDA device"),
+        (["train", "--set", "train.batch_size=100000"], "fewer than one batch of 100000"),
+        (["evaluate", tmp_path], "is not a run folder"),
+        (["evaluate", whole, "--folds", "7"], "folds must divide"),
+        (["evaluate", whole, "--split", "nonsense"], "nonsense"),
+        (["runs", tmp_path / "nowhere"], "there is no folder"),
+        (["runs", tmp_path], "holds no runs"),
+    ]
+    before = sorted(tmp_path.iterdir())
+    for arguments, sentence in cases:
+        extra = ["--set=data.scenes.pictures=120", "-o", tmp_path / "new"] if arguments[:1] == ["train"] else []
+        if "-o" in arguments or "--resume" in arguments:
+            extra = []
+        monkeypatch.setattr(sys, "argv", ["mispair", *map(str, [*arguments, *extra])])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        error = capsys.readouterr().err
+        assert stopped.value.code == 2, (arguments, error)
+        assert sentence in error, (arguments, error)
+        assert "Traceback" not in error
+        assert error.startswith("mispair: ") or "\nmispair: " in error
+        assert sorted(tmp_path.iterdir()) == before, arguments
+
+
+def test_a_corrupt_model_gets_one_sentence(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "broken"
+    shutil.copytree(whole, folder)
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[:64] = b"\xff" * 64
+    (folder / "model.safetensors").write_bytes(content)
+    code, _, error = mispair("evaluate", folder)
+    assert code == 2
+    assert "is damaged" in error
