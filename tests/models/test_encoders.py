@@ -10,7 +10,7 @@ from mispair.models.encoders import BiGRU, run_gru, turn_round
 from mispair.models.groups import by_length
 from mispair.models.masked import l2, masked_mean
 from mispair.models.pooling import FeatureNorm, GeneralizedPool
-from mispair.models.selfattention import SlotNorm
+from mispair.models.selfattention import SlotNorm, TextAttention
 
 
 def _mask(lengths: list[int], width: int) -> torch.Tensor:
@@ -74,6 +74,25 @@ def test_slot_norm_of_a_slot_uses_the_images_that_have_it() -> None:
     own = x[[0, 2], 1]
     expected = (own - own.mean()) / (own.var(correction=0) + 1e-5).sqrt()
     torch.testing.assert_close(norm(x, mask)[[0, 2], 1], expected)
+
+
+def test_slot_norm_with_one_masked_region_takes_the_masked_way_to_nearly_the_same() -> None:
+    torch.manual_seed(0)
+    x, mask = torch.randn(4, 3, 5, dtype=torch.float64), torch.ones(4, 3, dtype=torch.bool)
+    whole, masked = SlotNorm(3).double(), SlotNorm(3).double()
+    expected = whole(x, mask)
+    mask[0, 2] = False
+    found = masked(x, mask)
+    torch.testing.assert_close(found[:, :2], expected[:, :2])
+    torch.testing.assert_close(masked.running_var[:2], whole.running_var[:2])
+    assert int(masked.num_batches_tracked) == int(whole.num_batches_tracked) == 1
+    assert not torch.allclose(found[:, 2], expected[:, 2])
+
+
+def test_packed_and_padded_text_attention_agree() -> None:
+    attention = TextAttention(6, 0.0).double()
+    values, mask = torch.randn(3, 5, 6, dtype=torch.float64), _mask([5, 1, 3], 5)
+    torch.testing.assert_close(attention.packed(values, mask), attention.padded(values, mask))
 
 
 def test_feature_norm_is_batchnorm_of_the_real_rows() -> None:

@@ -169,15 +169,13 @@ def test_the_same_dropout_draws_give_the_same_scores_and_gradients(name: str) ->
     regions, parts = theirs.encode_images(*pictures), theirs.encode_texts(*texts)
     torch.manual_seed(6)
     oracle.visual_global(copy.deepcopy(theirs), oracle.unpad(regions))  # the images draw first
-    m, length, width = parts.values.shape
+    m, _, width = parts.values.shape
     drops = [
-        torch.dropout(torch.ones(shape, dtype=torch.float64), 0.4, True) for shape in ((m, length, width), (m, width))
+        torch.dropout(torch.ones(count, width, dtype=torch.float64), 0.4, True) for count in (int(texts[1].sum()), m)
     ]
+    by_text = zip(drops[0].split(texts[1].sum(1).tolist()), drops[1], strict=True)
     torch.manual_seed(6)
-    mask = texts[1]
-    other = oracle.scores(
-        theirs, oracle.unpad(regions), oracle.unpad(parts), [(drops[0][j][mask[j]], drops[1][j]) for j in range(m)]
-    )
+    other = oracle.scores(theirs, oracle.unpad(regions), oracle.unpad(parts), list(by_text))
     LOSSES["hardest"](other.sigmoid()).backward()
     _assert_same_gradients(ours, theirs, 1e-8)
 
