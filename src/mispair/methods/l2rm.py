@@ -44,9 +44,9 @@ class L2RMConfig(Section):
     temperature: float = Field(default=0.05, gt=0.0)
     margin: float = Field(default=0.2, gt=0.0)
 
-    signal: Literal["triplet_mean", "triplet_hardest", "infonce"] = "infonce"  # the loss the mixture looks at
+    signal: Literal["triplet_mean", "triplet_hardest", "infonce"] = "triplet_mean"  # the loss the mixture looks at
     history: float = Field(default=0.5, ge=0.0, lt=1.0)  # share of the past epochs' loss kept in it
-    mixture: Literal["beta", "gaussian"] = "beta"
+    mixture: Literal["beta", "gaussian"] = "gaussian"
     matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
 
     matched_loss: Loss = "infonce_rce"
