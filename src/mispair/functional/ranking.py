@@ -61,6 +61,20 @@ def triplet(
     return captions.topk(k, 1).values.mean(1) + images.topk(k, 0).values.mean(0)
 
 
+def on_plateau(mean_loss: float, margin: float) -> bool:
+    """Whether a hardest-negative triplet rests where all scores are equal: 2 · margin per pair.
+
+    Training starts there and can stay for epochs; a batch of 128 with margin 0.2 then sums to 51.2.
+    """
+    return abs(mean_loss - 2 * margin) < 0.02 * margin
+
+
+PLATEAU = (
+    "the triplet loss rests at 2 x margin per pair: the network scores everything alike. That is normal for the first "
+    "epochs with hardest negatives; if it lasts, start with mean negatives or InfoNCE for a few epochs"
+)
+
+
 def soft_margin(margin: float, label: Tensor, curve: Curve = "exponential") -> Tensor:
     """The margin a pair deserves when it matches with probability `label`: (n,) in [0, 1] -> (n,) in [0, margin].
 

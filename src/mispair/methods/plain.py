@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from mispair.functional.contrast import info_nce, reverse_cross_entropy
-from mispair.functional.ranking import triplet
+from mispair.functional.ranking import PLATEAU, on_plateau, triplet
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch
@@ -40,14 +41,21 @@ class Plain:
         self.net: Any = net
         self.modules: Mapping[str, nn.Module] = {"net": net}
         self._epoch = 0
+        self._total, self._steps = torch.zeros(()), 0  # of this epoch's mean losses
 
     def epoch(self, epoch: int, run: Run) -> None:
         self._epoch = epoch
+        self._total, self._steps = torch.zeros(()), 0
         run.sweep(self._step, batch=None)
+        hardest = self.config.loss == "triplet" and epoch >= self.config.warmup_epochs
+        if hardest and on_plateau(float(self._total) / max(self._steps, 1), self.config.margin):
+            run.note(f"{PLATEAU} (--set method.warmup_epochs=3, or method.loss=infonce)")
 
     def _step(self, run: Run, batch: PairBatch) -> None:
         images, texts = run.encode(self.net, batch)
         losses = self._losses(self.net.link(self.net.similarity(images, texts)).float())
+        self._total = self._total.to(losses.device) + losses.detach().mean()
+        self._steps += 1
         run.log(loss=losses.mean())
         run.minimize("net", losses.sum() if self.config.loss == "triplet" else losses.mean())
 

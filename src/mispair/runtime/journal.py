@@ -21,6 +21,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from mispair.errors import InputError
+
 
 class Board(Protocol):
     """Something that draws curves; torch's TensorBoard writer is one."""
@@ -67,9 +69,14 @@ class Journal:
         """Append one line. Numbers that JSON does not know become null."""
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"event": kind, **_plain(values)}) + "\n")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"event": kind, **_plain(values)}) + "\n")
+        except OSError as error:
+            raise InputError(
+                f"{self.path} could not be written: {error.strerror}; the last save is intact, go on with --resume"
+            ) from error
         if self.board is not None and "epoch" in values:
             for key, value in _flat(values):
                 if key != "epoch":
