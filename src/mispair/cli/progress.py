@@ -28,7 +28,9 @@ class Progress:
             return
         self._last = now
         self._shown = True
-        share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})"
+        rate = done / (now - self._start)
+        left = int((total - done) / rate) if rate else 0
+        share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%}), {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
         sys.stderr.write(f"\r\x1b[2K{share}" if self._live else f"{share}\n")
         sys.stderr.flush()
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mispair.data.pairs import PairData
 from mispair.functional.ranks import retrieval_metrics
 from mispair.protocols import RetrievalModel
-from mispair.types import Encoded
+from mispair.retrieval.scoring import Precision, Progress, encode_images, encode_texts, score_grid
+
+Read = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
 
 
 class RecallEvaluator:
@@ -19,8 +23,17 @@ class RecallEvaluator:
 
     primary = "rsum"
 
-    def __init__(self, data: PairData, folds: int | None = None, batch_size: int = 256) -> None:
+    def __init__(
+        self,
+        data: PairData,
+        folds: int | None = None,
+        *,
+        precision: Precision = "fp32",
+        progress: Progress | None = None,
+        batch_size: int = 256,
+    ) -> None:
         self.data, self.folds, self.batch_size = data, folds, batch_size
+        self.precision, self.progress = precision, progress
 
     def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]:
         return self.metrics(self.scores(models))
@@ -31,33 +44,16 @@ class RecallEvaluator:
 
     def scores(self, models: Sequence[RetrievalModel]) -> Tensor:
         """(images, texts) mean score of the models."""
-        total: Tensor | None = None
+        images, texts = [], []
         for model in models:
-            scores = self._scores(model)
-            total = scores if total is None else total + scores
-        assert total is not None, "no model to score with"
-        return total / len(models)
+            images.append(encode_images(model, self._batches(model, self.data.image_batch, len(self.data.images))))
+            texts.append(encode_texts(model, self._batches(model, self.data.text_batch, len(self.data.image_of_text))))
+        grid = score_grid(models, images, texts, progress=self.progress, precision=self.precision)
+        return grid.cpu()
 
-    @torch.no_grad()
-    def _scores(self, model: RetrievalModel) -> Tensor:
+    def _batches(self, model: Any, read: Read, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         assert isinstance(model, nn.Module)
-        device = next(model.parameters()).device
-        images = self._encode(self.data.image_batch, model.encode_images, len(self.data.images), device)
-        texts = self._encode(self.data.text_batch, model.encode_texts, len(self.data.image_of_text), device)
-        rows = []
-        for image in images:
-            rows.append(torch.cat([model.link(model.similarity(image, text)).float().cpu() for text in texts], 1))
-        return torch.cat(rows)
-
-    def _encode(
-        self,
-        read: Callable[[np.ndarray], tuple[Tensor, Tensor]],
-        encode: Callable[[Tensor, Tensor], Encoded],
-        count: int,
-        device: torch.device,
-    ) -> list[Encoded]:
-        blocks = []
+        device = next(model.parameters(), torch.empty(0)).device
         for start in range(0, count, self.batch_size):
             values, mask = read(np.arange(start, min(start + self.batch_size, count)))
-            blocks.append(encode(values.to(device), mask.to(device)))
-        return blocks
+            yield values.to(device), mask.to(device)
