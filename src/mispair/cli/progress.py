@@ -30,7 +30,8 @@ class Progress:
         self._shown = True
         rate = done / (now - self._start)
         left = int((total - done) / rate) if rate else 0
-        share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%}), {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
+        share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})"
+        share += f", {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
         sys.stderr.write(f"\r\x1b[2K{share}" if self._live else f"{share}\n")
         sys.stderr.flush()
 
