@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import kl_div
 
+from mispair.errors import InputError
+from mispair.models import polish
 from mispair.models.standin import SCALE, SHARP, StandIn, lesson
 from tests.models.batches import SLOTS, images, tiny, words
 
@@ -72,3 +74,26 @@ def test_it_is_silent_outside_training(name: str) -> None:
     assert model.stand_in.image.weight.grad is None
     pooled = model.pool_images(model.encode_images(*images([SLOTS] * 3)))
     assert pooled.shape == (3, 8)
+
+
+@pytest.mark.parametrize("name", ["sgr", "saf", "imram"])
+def test_polishing_makes_it_rank_like_the_model_and_changes_nothing_else(name: str) -> None:
+    model = tiny(name, stand_in=16).train()
+    lengths = [3, 1, 6, 2, 4, 5, 7, 3, 2, 6]
+    with torch.no_grad():
+        model.eval()
+        pictures, texts = model.encode_images(*images([SLOTS] * 10)), model.encode_texts(*words(lengths))
+        scores = model.similarity(pictures, texts)
+        model.train()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    polish(model, [(pictures, texts)], rounds=150, rate=1e-2)
+    assert model.training
+    changed = {key for key, value in model.state_dict().items() if not torch.equal(value, before[key])}
+    assert changed
+    assert all(key.startswith("stand_in.") for key in changed)
+    assert all(p.grad is None for p in model.parameters())
+    model.eval()
+    cheap = model.pool_images(pictures) @ model.pool_texts(texts).T
+    assert (cheap.argmax(0) == scores.argmax(0)).float().mean() >= 0.8
+    with pytest.raises(InputError, match="no stand-in to polish"):
+        polish(tiny(name), [(pictures, texts)])

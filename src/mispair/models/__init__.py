@@ -12,6 +12,7 @@ from mispair.models.imram import IMRAM, IMRAMConfig
 from mispair.models.saf import SAF, SAFConfig
 from mispair.models.sgr import SGR, SGRConfig
 from mispair.models.sizes import InputSizes, Size
+from mispair.models.standin import polish
 from mispair.models.vse import VSE, VSEConfig
 
 MODELS: dict[str, type[nn.Module]] = {"sgr": SGR, "saf": SAF, "imram": IMRAM, "vse": VSE}
@@ -23,7 +24,7 @@ CONFIGS: dict[str, type[SGRConfig] | type[SAFConfig] | type[IMRAMConfig] | type[
 }
 ModelConfig = Annotated[SGRConfig | SAFConfig | IMRAMConfig | VSEConfig, Field(discriminator="name")]
 
-__all__ = ["MODELS", "InputSizes", "ModelConfig", "build_model", "preset"]
+__all__ = ["MODELS", "InputSizes", "ModelConfig", "build_model", "polish", "preset"]
 
 
 def preset(name: str, size: str = "paper") -> ModelConfig:

@@ -63,17 +63,19 @@ class FineGrained(Backbone):
 
     def pool_images(self, images: Encoded) -> Tensor:
         """The stand-in's vector, or the self-attended global one when there is no stand-in."""
-        if self.stand_in is None:
-            return self._image_global(images)
-        return self.stand_in.images(
-            torch.cat([masked_mean(images.values, images.mask), self._image_global(images)], -1)
-        )
+        return self._image_global(images) if self.stand_in is None else self.stand_in.images(self.pooled_images(images))
 
     def pool_texts(self, texts: Encoded) -> Tensor:
         """The stand-in's vector, or the self-attended global one when there is no stand-in."""
-        if self.stand_in is None:
-            return self._text_global(texts)
-        return self.stand_in.texts(torch.cat([masked_mean(texts.values, texts.mask), self._text_global(texts)], -1))
+        return self._text_global(texts) if self.stand_in is None else self.stand_in.texts(self.pooled_texts(texts))
+
+    def pooled_images(self, images: Encoded) -> Tensor:
+        """What the stand-in reads: the mean region and the self-attended vector, (N, 2D)."""
+        return torch.cat([masked_mean(images.values, images.mask), self._image_global(images)], -1)
+
+    def pooled_texts(self, texts: Encoded) -> Tensor:
+        """What the stand-in reads: the mean word and the self-attended vector, (N, 2D)."""
+        return torch.cat([masked_mean(texts.values, texts.mask), self._text_global(texts)], -1)
 
     def _image_global(self, images: Encoded) -> Tensor:
         """The self-attended vector of each image, (N, D)."""

@@ -75,13 +75,21 @@ class IMRAM(Backbone):
 
     def pool_images(self, images: Encoded) -> Tensor:
         """The stand-in's vector, or the mean region at unit length when there is no stand-in."""
-        mean = masked_mean(images.values, images.mask)
-        return l2(mean) if self.stand_in is None else self.stand_in.images(mean)
+        pooled = self.pooled_images(images)
+        return l2(pooled) if self.stand_in is None else self.stand_in.images(pooled)
 
     def pool_texts(self, texts: Encoded) -> Tensor:
         """The stand-in's vector, or the mean word at unit length when there is no stand-in."""
-        mean = masked_mean(texts.values, texts.mask)
-        return l2(mean) if self.stand_in is None else self.stand_in.texts(mean)
+        pooled = self.pooled_texts(texts)
+        return l2(pooled) if self.stand_in is None else self.stand_in.texts(pooled)
+
+    def pooled_images(self, images: Encoded) -> Tensor:
+        """What the stand-in reads: the mean region, (N, D)."""
+        return masked_mean(images.values, images.mask)
+
+    def pooled_texts(self, texts: Encoded) -> Tensor:
+        """What the stand-in reads: the mean word, (N, D)."""
+        return masked_mean(texts.values, texts.mask)
 
     def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
         """Sums of cosines of every image against every text, (n, m)."""
@@ -96,8 +104,7 @@ class IMRAM(Backbone):
         ]
         logits = in_order(parts, plan, dim=1)
         if self.stand_in is not None and self.training and torch.is_grad_enabled():
-            means = masked_mean(images.values, images.mask), masked_mean(texts.values, texts.mask)
-            logits = self.stand_in.follow(logits, *means)
+            logits = self.stand_in.follow(logits, self.pooled_images(images), self.pooled_texts(texts))
         return logits
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:

@@ -4,18 +4,22 @@ Pooled vectors of a model trained on pair-level scores are poor stand-ins for th
 be. So two linear maps of the pooled vectors learn from the logits of every training batch (distillation: softmax
 over rows and over columns). Nothing else notices: the logits pass through unchanged, the maps read detached vectors,
 and their gradients come scaled down so that they weigh nothing in a clipped norm. An optimizer that divides by the
-gradient's own size (Adam) does not see the scale; plain SGD would leave the maps where they are.
+gradient's own size (Adam) does not see the scale; plain SGD would leave the maps where they are. While the model
+still moves the maps lag behind; `polish` brings them up to date when it is done.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from mispair.errors import InputError
 from mispair.models.masked import l2, xavier
+from mispair.types import Encoded
 
 SHARP = 4.0  # the teacher: logits in standard deviations of their batch, times this
 TEMPERATURE = 0.05
@@ -41,6 +45,41 @@ class StandIn(nn.Module):
         cosines = self.images(images.detach()) @ self.texts(texts.detach()).T
         out: Tensor = _Follow.apply(logits, cosines / TEMPERATURE)  # type: ignore[no-untyped-call]
         return out
+
+
+class Taught(Protocol):
+    """A model with a stand-in."""
+
+    training: bool
+    stand_in: StandIn | None
+
+    def pooled_images(self, images: Encoded) -> Tensor: ...
+    def pooled_texts(self, texts: Encoded) -> Tensor: ...
+    def similarity(self, images: Encoded, texts: Encoded) -> Tensor: ...
+    def train(self, mode: bool = True) -> Any: ...
+
+
+def polish(model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: int = 50, rate: float = 1e-3) -> None:
+    """Fit the stand-in of a finished model to its evaluation-mode logits on a few batches of given pairs.
+
+    Ten batches of 128 training pairs are enough (docs/backbones.md). Only the stand-in changes; nothing is drawn.
+    """
+    if model.stand_in is None:
+        raise InputError("the model has no stand-in to polish: its configuration says stand_in: null")
+    training, maps = model.training, model.stand_in
+    model.train(False)
+    with torch.no_grad():
+        lessons = [(model.pooled_images(i), model.pooled_texts(t), model.similarity(i, t)) for i, t in batches]
+    model.train(training)
+    optimizer = torch.optim.Adam(maps.parameters(), lr=rate)
+    with torch.enable_grad():
+        for _ in range(rounds):
+            for images, texts, logits in lessons:
+                student = maps.images(images) @ maps.texts(texts).T / TEMPERATURE
+                optimizer.zero_grad()
+                student.backward(lesson(logits, student.detach()))  # type: ignore[no-untyped-call]
+                optimizer.step()
+    optimizer.zero_grad()
 
 
 class _Follow(torch.autograd.Function):
