@@ -50,6 +50,11 @@ def reverse_cross_entropy(scores: Tensor, temperature: float = 0.05, floor: floa
     return 2 * wrong + (right - wrong) * given
 
 
+def symmetric_cross_entropy(scores: Tensor, temperature: float = 0.05) -> Tensor:
+    """½ (InfoNCE + reverse cross entropy): (n, n) -> (n,), L2RM's warm-up as released (the paper adds them whole)."""
+    return 0.5 * (info_nce(scores, temperature) + reverse_cross_entropy(scores, temperature))
+
+
 def complementary(
     scores: Tensor,
     temperature: float = 0.05,

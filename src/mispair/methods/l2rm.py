@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from mispair.functional.contrast import info_nce, reverse_cross_entropy
+from mispair.functional.contrast import info_nce, symmetric_cross_entropy
 from mispair.functional.divergence import Divergence, alignment_divergence
 from mispair.functional.mixture import MixtureFit, decide_mismatched, fit_beta_mixture, fit_gaussian_mixture
 from mispair.functional.ranking import triplet
@@ -219,10 +219,9 @@ class L2RM:
     def _loss(self, kind: Loss, scores: Tensor) -> Tensor:
         if kind == "triplet":
             return triplet(scores, self.config.margin)
-        losses = info_nce(scores, self.config.temperature)
-        if kind == "infonce_rce":
-            losses = 0.5 * (losses + reverse_cross_entropy(scores, self.config.temperature))
-        return losses
+        if kind == "infonce":
+            return info_nce(scores, self.config.temperature)
+        return symmetric_cross_entropy(scores, self.config.temperature)
 
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"forbid": self.forbid}

@@ -13,7 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from mispair.functional.contrast import info_nce, reverse_cross_entropy
+from mispair.functional.contrast import info_nce, symmetric_cross_entropy
 from mispair.functional.ranking import PLATEAU, on_plateau, triplet
 from mispair.protocols import Run
 from mispair.section import Section
@@ -63,10 +63,9 @@ class Plain:
         config = self.config
         if config.loss == "triplet":
             return triplet(scores, config.margin, "mean" if self._epoch < config.warmup_epochs else "hardest")
-        losses = info_nce(scores, config.temperature)
-        if config.loss == "infonce_rce":
-            losses = 0.5 * (losses + reverse_cross_entropy(scores, config.temperature))
-        return losses
+        if config.loss == "infonce":
+            return info_nce(scores, config.temperature)
+        return symmetric_cross_entropy(scores, config.temperature)
 
     def state(self) -> dict[str, Any]:
         return {}

@@ -301,7 +301,6 @@ class Trainer:
             return
         state, self._resume_point = self._resume_point, None
         self.method.restore(state["method"])
-        restore_global_state(state["global_rng"])
         self.rng.set_state(state["rng"])
         self._sums, self._counts = dict(state["sums"]), dict(state["counts"])
 
