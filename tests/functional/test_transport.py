@@ -172,11 +172,11 @@ def test_batched_equals_one_by_one():
 
 
 def test_an_easy_problem_stands_still_while_a_hard_one_goes_on():
-    cost = torch.stack([0.5 + 0.01 * problem(37, 37), problem(37, 37, seed=1, scale=3)])
-    together = partial_transport(cost, 0.3, 0.02)
+    cost = torch.stack([problem(37, 37), problem(37, 37, seed=1, scale=9)])
+    together = partial_transport(cost, 0.3, 0.02, tol=1e-2)  # loose: a further block would be seen
     assert together.iterations[0] < together.iterations[1]
     for one, plan in zip(cost, together.plan, strict=True):
-        assert torch.allclose(partial_transport(one, 0.3, 0.02).plan, plan, atol=1e-15, rtol=1e-9)
+        assert torch.allclose(partial_transport(one, 0.3, 0.02, tol=1e-2).plan, plan, atol=1e-12, rtol=1e-9)
 
 
 def test_single_results_are_plain_numbers():
