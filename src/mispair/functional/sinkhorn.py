@@ -218,7 +218,7 @@ def _fill(open_mass: Tensor, p: Tensor, rho: Tensor) -> Tensor:
 def _absorb(log_kernel: Tensor, f: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     """The present plan and its transpose; scaling factors start at 1 from here."""
     k = torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2))
-    return k, k.mT if k.ndim == 2 else k.mT.contiguous()
+    return k, k.mT
 
 
 def _apply(k: Tensor, kt: Tensor, v: Tensor) -> Tensor:
