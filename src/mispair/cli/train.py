@@ -118,7 +118,8 @@ def _configure(
     chosen = load_config(config, sets, base=base, between=extra)
     if config is None:
         for section, reason in choice.reasons.items():
-            if section not in extra or section == "train":
+            said_so = section in extra and section != "train"  # --epochs is part of that reason
+            if not said_so and not any(s.startswith(f"{section}.") for s in sets):
                 console.print(f"[bold]{section:<7}[/bold] {reason}", highlight=False, soft_wrap=True)
     return chosen
 
