@@ -201,8 +201,8 @@ def test_progress_is_silent_at_first_and_speaks_later(capsys: pytest.CaptureFixt
         progress("features", 1, 10)
         assert capsys.readouterr().err == ""
         progress._start -= 60.0
-        progress("features", 5, 10)
-        assert capsys.readouterr().err == "features: 5 of 10 (50%)\n"
+        progress("features", 600, 1200)
+        assert capsys.readouterr().err == "features: 600 of 1,200 (50%), 10/s, 1:00 left\n"
         progress("features", 6, 10)
         assert capsys.readouterr().err == "", "a line every few seconds is enough"
 
