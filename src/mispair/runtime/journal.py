@@ -93,14 +93,14 @@ class Journal:
                 file.truncate(size)
 
     def say(self, sentence: str) -> None:
-        self.console.print(sentence, highlight=False)
+        self.console.print(sentence, highlight=False, soft_wrap=True)
 
     def note(self, sentence: str) -> None:
         """Something worth knowing, once."""
         if sentence not in self._notes:
             self._notes.add(sentence)
             self.event("note", text=sentence)
-            self.console.print(f"[yellow]note:[/yellow] {sentence}", highlight=False)
+            self.console.print(f"[yellow]note:[/yellow] {sentence}", highlight=False, soft_wrap=True)
 
     def track(self, items: Iterable[Any], total: int, what: str, facts: Any = None, start: int = 0) -> Iterator[Any]:
         """Pass the items through, showing how far it is. `facts()` gives a short text with the latest figures."""
