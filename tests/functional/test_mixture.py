@@ -156,6 +156,14 @@ def test_one_group_is_recognised(fit):
         assert not fit(losses).bimodal
 
 
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("rate", [0.2, 0.4, 0.6, 0.8])
+def test_two_groups_are_recognised_by_both_families(fit, rate):
+    assert fit(planted(rate)[0]).bimodal
+    # As a trained network leaves them: matched pairs near zero, mismatched ones broad.
+    assert fit(planted(rate, clean=(0.6, 75), noisy=(2, 4))[0]).bimodal
+
+
 def test_decisions_when_there_is_one_group():
     losses = np.random.default_rng(3).beta(2, 12, 5003)
     fit = fit_beta_mixture(losses)

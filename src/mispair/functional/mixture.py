@@ -313,17 +313,21 @@ def _fit(family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_i
         converged,
         tried + iterations,
         float(likelihood[0]),
-        _bimodal(family, weight, parameter, float(likelihood[0]), histogram),
+        # Whether there are two groups is a fact about the losses, so one family judges it for both: a Gauss component
+        # at the edge has no tail to lie in, and loses likelihood to a Beta for that alone.
+        _bimodal(weight, parameter, float(likelihood[0]), histogram)
+        if family == "beta"
+        else _fit("beta", values, tol, max_iter, bins).bimodal,
         histogram,
     )
 
 
-def _bimodal(family: Family, weights: Tensor, parameters: Tensor, likelihood: float, bins: Bins) -> bool:
-    """Whether the components are apart (Ashman's D), both hold 1 % of the pairs, and one Beta would not do as well.
+def _bimodal(weights: Tensor, parameters: Tensor, likelihood: float, bins: Bins) -> bool:
+    """Whether Beta components are apart (Ashman's D), both hold 1 % of the pairs, and one Beta would not do as well.
 
     The comparison with a single Beta, which can be flat, skewed or peaked, keeps wide one-group losses from passing.
     """
-    mean, variance = moments(family, parameters)
+    mean, variance = moments("beta", parameters)
     distance = float((mean[1] - mean[0]) / variance.mean().sqrt())
     share = bins.counts / bins.counts.sum()
     centre = (share * bins.centres).sum()
