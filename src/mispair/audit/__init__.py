@@ -1,1 +1,0 @@
-"""Judge every pair of a table with a trained model."""
