@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
+from mispair.functional.ranking import square
 
 
 def evidence(logits: Tensor, temperature: float = 0.1) -> Tensor:
@@ -22,6 +23,19 @@ def evidence(logits: Tensor, temperature: float = 0.1) -> Tensor:
 def uncertainty(evidence: Tensor) -> Tensor:
     """How little a query knows, m / S in (0, 1]: (n, m) -> (n,)."""
     return evidence.shape[-1] / (evidence + 1).sum(-1)
+
+
+def rivalry(evidence: Tensor) -> Tensor:
+    """How far another candidate outdoes the given partner, in [0, 1]: (n, n) -> (n,) (DECL, noise self-filtering).
+
+    With E = e + eᵀ, both directions together: the largest other entry of row i over its sum with E_ii. Above ½ exactly
+    where the argmax of the row is not i; equal evidence is no reason to doubt a pair.
+    """
+    square(evidence)
+    both = evidence + evidence.T
+    own = both.diagonal()
+    other = both.masked_fill(torch.eye(len(both), dtype=torch.bool, device=both.device), 0).amax(1)
+    return other / (own + other)
 
 
 def dirichlet_loss(evidence: Tensor, target: Tensor, kl_weight: float = 0.1) -> Tensor:

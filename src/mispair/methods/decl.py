@@ -1,0 +1,114 @@
+"""DECL: deep evidential cross-modal learning (Qin et al., ACM MM 2022).
+
+Scores are read as evidence that a query has a partner in the batch; a pair whose own evidence is not the largest is
+believed mismatched. After warming up with every label 1, every epoch:
+  1. label every pair by whether it has the most evidence of its batch              -> _label
+then in every step:
+  2. the Dirichlet loss of both directions, its target all zero for label 0         -> _step
+  3. a hinge over the H hardest negatives of the pairs labelled 1, where H falls
+     from the whole batch to a few as steps pass                                    -> _hardness
+What was changed, and why, is in PAPERS.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from mispair.functional.evidence import dirichlet_loss, evidence, rivalry, uncertainty
+from mispair.functional.ranking import triplet
+from mispair.methods.about import About
+from mispair.protocols import Run
+from mispair.section import Section
+from mispair.types import PairBatch
+
+ABOUT = About(
+    name="decl",
+    paper="Deep Evidential Learning with Noisy Correspondence for Cross-modal Retrieval",
+    venue="ACM MM",
+    year=2022,
+    url="https://doi.org/10.1145/3503161.3547922",
+    networks=1,
+    cost=1.3,
+    mismatched="gets the label 'no partner in this batch' (no evidence at all) and leaves the ranking loss",
+)
+
+
+class DECLConfig(Section):
+    """As published; see PAPERS.md."""
+
+    name: Literal["decl"] = "decl"
+    warmup_epochs: int = Field(default=5, ge=0)
+    temperature: float = Field(default=0.1, gt=0.0)
+    gain: float = Field(default=1.0, gt=0.0)  # of the logit before tanh; 1 as published
+    kl_weight: float = Field(default=0.1, ge=0.0)
+    ranking_weight: float = Field(default=0.8, ge=0.0)
+    margin: float = Field(default=0.2, gt=0.0)
+    hardening: float = Field(default=0.025, ge=0.0)  # negatives fewer per step
+    hardest: int = Field(default=5, ge=1)  # negatives that are always left
+
+
+class DECL:
+    """One network whose logits are evidence."""
+
+    scorers: tuple[str, ...] = ("net",)
+    rate_scale: Mapping[str, float] = {}
+
+    def __init__(self, config: DECLConfig, net: nn.Module) -> None:
+        self.config = config
+        self.net: Any = net
+        self.modules: Mapping[str, nn.Module] = {"net": net}
+        self.steps = 0  # of the whole run, warm-up included
+        self._matched: NDArray[np.bool_] | None = None  # this epoch's labels; None while warming up
+
+    def epoch(self, epoch: int, run: Run) -> None:
+        self._matched = self._label(run) if epoch >= self.config.warmup_epochs else None
+        run.sweep(self._step, batch=None)
+
+    def _label(self, run: Run) -> NDArray[np.bool_]:
+        """1 where a pair has the most evidence of its batch, both directions together."""
+
+        def score(batch: PairBatch) -> dict[str, Tensor]:
+            found = evidence(self._logits(run, batch), self.config.temperature)
+            return {"rivalry": rivalry(found), "uncertainty": uncertainty(found)}
+
+        found = run.survey(score)
+        mismatched = found["rivalry"] > 0.5
+        run.log(matched=1 - mismatched.mean(), uncertainty=found["uncertainty"].mean())
+        run.record(signal=found["rivalry"], posterior=found["rivalry"], mismatched=mismatched)
+        return ~mismatched
+
+    def _step(self, run: Run, batch: PairBatch) -> None:
+        config = self.config
+        logits = self._logits(run, batch)
+        matched = torch.ones(len(logits), dtype=torch.bool, device=logits.device)
+        if self._matched is not None:
+            matched = torch.from_numpy(self._matched[batch.pair_ids.cpu().numpy()]).to(logits.device)
+        found, target = evidence(logits, config.temperature), torch.diag(matched.to(logits.dtype))
+        belief = dirichlet_loss(found, target, config.kl_weight) + dirichlet_loss(found.T, target, config.kl_weight)
+        ranking = triplet(torch.tanh(logits), config.margin, "top_k", self._hardness(len(logits)))[matched]
+        run.log(loss=belief.mean(), hinge=ranking.sum() / matched.sum().clamp(min=1))
+        run.minimize("net", belief.mean() + config.ranking_weight * ranking.sum())
+        self.steps += 1
+
+    def _hardness(self, n: int) -> int:
+        """How many of the hardest negatives count now."""
+        left = math.floor(n - self.config.hardening * self.steps)
+        return max(left, self.config.hardest)
+
+    def _logits(self, run: Run, batch: PairBatch) -> Tensor:
+        logits: Tensor = self.config.gain * self.net.similarity(*run.encode(self.net, batch)).float()
+        return logits
+
+    def state(self) -> dict[str, Any]:
+        return {"steps": self.steps}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.steps = state["steps"]
