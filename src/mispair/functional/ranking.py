@@ -61,6 +61,22 @@ def triplet(
     return captions.topk(k, 1).values.mean(1) + images.topk(k, 0).values.mean(0)
 
 
+def triplet_by_cell(scores: Tensor, margins: Tensor) -> Tensor:
+    """Hardest-negative triplet with a margin for every cell, used in both directions: (n, n), (n, n) -> (n,).
+
+    Published code of NCR and BiCro broadcasts its margins to such a matrix by accident, so that a negative is held to
+    the margin of the wrong anchor. Only for reproducing that.
+    """
+    n = square(scores)
+    if margins.shape != scores.shape:
+        raise InputError(f"margins must be one per cell, shape ({n}, {n}), got {tuple(margins.shape)}")
+    given = scores.diagonal()
+    own = torch.eye(n, dtype=torch.bool, device=scores.device)
+    captions = (margins + scores - given.unsqueeze(1)).clamp(min=0).masked_fill(own, 0)
+    images = (margins + scores - given.unsqueeze(0)).clamp(min=0).masked_fill(own, 0)
+    return captions.amax(1) + images.amax(0)
+
+
 def on_plateau(mean_loss: float, margin: float) -> bool:
     """Whether a hardest-negative triplet rests where all scores are equal: 2 · margin per pair.
 

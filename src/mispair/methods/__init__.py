@@ -8,19 +8,25 @@ from typing import Annotated, Any
 from pydantic import Field
 from torch import nn
 
+from mispair.methods.bicro import BiCro, BiCroConfig
 from mispair.methods.decl import DECL, DECLConfig
 from mispair.methods.l2rm import L2RM, L2RMConfig
+from mispair.methods.ncr import NCR, NCRConfig
 from mispair.methods.plain import Plain, PlainConfig
 from mispair.methods.rcl import RCL, RCLConfig
 from mispair.protocols import Method
 from mispair.section import Section
 
-MethodConfig = Annotated[PlainConfig | L2RMConfig | DECLConfig | RCLConfig, Field(discriminator="name")]
+MethodConfig = Annotated[
+    PlainConfig | L2RMConfig | NCRConfig | DECLConfig | BiCroConfig | RCLConfig, Field(discriminator="name")
+]
 
 # name -> constructor from its configuration, a maker of fresh networks, and the batch size
 METHODS: dict[str, Callable[[Any, Callable[[], nn.Module], int], Method]] = {
     "plain": lambda config, make, batch_size: Plain(config, make()),
     "l2rm": lambda config, make, batch_size: L2RM(config, make(), batch_size),
+    "ncr": lambda config, make, batch_size: NCR(config, make(), make(), batch_size),
+    "bicro": lambda config, make, batch_size: BiCro(config, make(), make(), batch_size),
     "decl": lambda config, make, batch_size: DECL(config, make()),
     "rcl": lambda config, make, batch_size: RCL(config, make()),
 }
@@ -31,6 +37,8 @@ PRESETS: dict[str, Callable[[], Section]] = {
     "l2rm": L2RMConfig,
     "l2rm-paper": L2RMConfig.paper,
     "l2rm-official": L2RMConfig.official,
+    "ncr": NCRConfig,
+    "bicro": BiCroConfig,
     "decl": DECLConfig,
     "rcl": RCLConfig,
 }

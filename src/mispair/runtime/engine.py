@@ -47,12 +47,22 @@ class Engine:
         self.modules = modules
         for name, module in modules.items():
             module.to(self.device)
-            if self.world > 1:
-                for tensor in (*module.parameters(), *module.buffers()):
-                    dist.broadcast(tensor.data, 0)
-            make = torch.optim.Adam if self.config.optimizer == "adam" else torch.optim.AdamW
-            self.optimizers[name] = make(module.parameters(), lr=0.0, weight_decay=self.config.weight_decay)
+            self._begin(name)
         self.rate_scale = dict(rate_scale)
+
+    def restart(self, name: str, fresh: nn.Module) -> None:
+        """The module takes the parameters of `fresh`; its optimizer keeps the rate and forgets the rest."""
+        self.modules[name].load_state_dict(fresh.state_dict())
+        rate = self.optimizers[name].param_groups[0]["lr"]
+        self._begin(name, rate)
+
+    def _begin(self, name: str, rate: float = 0.0) -> None:
+        module = self.modules[name]
+        if self.world > 1:
+            for tensor in (*module.parameters(), *module.buffers()):
+                dist.broadcast(tensor.data, 0)
+        make = torch.optim.Adam if self.config.optimizer == "adam" else torch.optim.AdamW
+        self.optimizers[name] = make(module.parameters(), lr=rate, weight_decay=self.config.weight_decay)
 
     def set_learning_rate(self, rate: float) -> None:
         for name, optimizer in self.optimizers.items():
@@ -72,6 +82,8 @@ class Engine:
         nn.utils.clip_grad_norm_(parameters, self.config.clip, foreach=True)
         self.scaler.step(optimizer)
         self.scaler.update()
+        # A step may go on with another forward pass: it must not find the low-precision copies of the old weights.
+        torch.clear_autocast_cache()
         self.steps += 1
 
     def place(self, batch: PairBatch) -> PairBatch:

@@ -1,0 +1,186 @@
+"""BiCro: bi-directional cross-modal similarity consistency (Yang et al., CVPR 2023).
+
+Two networks. After warming up on the pairs of smallest loss of every batch, every epoch:
+  1. both score every given pair; each splits by a Beta mixture of its losses         -> _split
+  2. each network trains on the split and the labels of the other:
+     a. anchors: the matched pairs that hold best against their batch                 -> _label
+     b. labels: do a pair's image and text agree in how near they are to an anchor?   -> _label
+     c. in later epochs a step on the mismatched pairs, margins following the labels  -> _learn
+     d. a step on the matched pairs                                                   -> _learn
+Scores of the two networks are averaged.
+
+The released code has slips; `compat` brings them back by name (see PAPERS.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from mispair.functional.consistency import anchors, similarity_ratio
+from mispair.functional.mixture import MixtureFit
+from mispair.functional.ranking import Curve, smallest, soft_margin, triplet, triplet_by_cell
+from mispair.functional.splitting import split_losses, trust_at_least
+from mispair.methods.peers import PEERS, judging, record_both, score
+from mispair.protocols import Run
+from mispair.section import Section
+from mispair.types import Encoded, PairBatch, Split
+
+Slip = Literal["labels", "posterior", "margin"]
+
+
+class BiCroConfig(Section):
+    """Defaults as published, where they do not depend on the number of epochs."""
+
+    name: Literal["bicro"] = "bicro"
+    warmup_epochs: int = Field(default=5, ge=1)  # published: 10 of 50
+    warmup_share: float = Field(default=0.3, gt=0.0, le=1.0)  # of a batch, its smallest losses, that warm-up trains on
+    noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them
+    margin: float = Field(default=0.2, gt=0.0)
+    curve: Curve = "exponential"  # from label to margin
+    mixture: Literal["beta", "gaussian"] = "beta"
+    matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
+    when_unimodal: Literal["posterior", "top_percent"] = "posterior"  # what is mismatched if losses show one group
+    label_above: float = Field(default=0.5, ge=0.0, lt=1.0)  # soft labels up to this count as 0
+    # The released code gives matched pairs each other's labels ("labels"), calls the pairs of smallest loss mismatched
+    # ("posterior"), and holds captions competing for an image to their own margins ("margin"); "official": all three.
+    compat: Literal["none", "labels", "posterior", "margin", "official"] = "none"
+
+
+class BiCro:
+    """Two networks, each trained on what the other believes."""
+
+    scorers: tuple[str, ...] = ("a", "b")
+    rate_scale: Mapping[str, float] = {}
+
+    def __init__(self, config: BiCroConfig, a: nn.Module, b: nn.Module, batch_size: int) -> None:
+        self.config = config
+        self.modules: Mapping[str, nn.Module] = {"a": a, "b": b}
+        self.batch_size = batch_size
+
+    def epoch(self, epoch: int, run: Run) -> None:
+        if epoch < self.config.warmup_epochs:
+            for student, _ in PEERS:
+                run.sweep(partial(self._warm_up, student), batch=None)
+            return
+        splits = self._split(run)
+        use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
+        for student, teacher in PEERS:
+            split = splits[teacher]
+            streams = {"matched": split.matched_ids}
+            if use_mismatched and len(split.mismatched_ids) >= self.batch_size:
+                streams["mismatched"] = split.mismatched_ids
+            run.sweep(partial(self._step, student, teacher), **streams)
+
+    def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
+        losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
+        run.log(loss=losses.mean())
+        run.minimize(student, smallest(losses, self.config.warmup_share).sum())
+
+    def _split(self, run: Run) -> dict[str, Split]:
+        """Each network's division of the pairs, from its mean-negative triplet loss on them."""
+        config = self.config
+        losses = run.survey(
+            lambda batch: {
+                name: triplet(score(run, net, batch), config.margin, "mean") for name, net in self.modules.items()
+            }
+        )
+        splits: dict[str, Split] = {}
+        for name, values in losses.items():
+            split, fit = split_losses(
+                values, config.mixture, self.batch_size, config.matched_below, config.when_unimodal
+            )
+            if self._slips("posterior"):
+                posterior = 1 - unclipped_posterior(fit, values)
+                decision = trust_at_least(posterior > config.matched_below, values, self.batch_size)
+                split = Split(posterior, decision)
+            splits[name] = split
+            run.log(matched=1 - split.mismatched.mean(), rate=fit.mismatch_rate)
+        record_both(run, losses, splits)
+        return splits
+
+    def _step(
+        self, student: str, teacher: str, run: Run, matched: PairBatch, mismatched: PairBatch | None = None
+    ) -> None:
+        labels, others = self._label(run, self.modules[teacher], matched, mismatched)
+        if mismatched is not None:
+            assert others is not None
+            run.log(mismatched_loss=self._learn(run, student, mismatched, others))
+        run.log(loss=self._learn(run, student, matched, labels))
+
+    def _label(
+        self, run: Run, judge: Any, matched: PairBatch, mismatched: PairBatch | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Soft labels of both batches by the judge: agreement of the two sides about the nearest anchor."""
+        with judging(judge):
+            images, texts = run.encode(judge, matched)
+            chosen = anchors(judge.link(judge.similarity(images, texts)).float(), self.config.margin)
+            image, text = _whole(images), _whole(texts)
+            ratio = similarity_ratio(image, text, image[chosen], text[chosen])
+            labels = self._matched_labels(ratio, chosen)
+            if mismatched is None:
+                return self._keep(labels), None
+            others, captions = run.encode(judge, mismatched)
+            ratio = similarity_ratio(_whole(others), _whole(captions), image[chosen], text[chosen])
+            return self._keep(labels), self._keep(ratio)
+
+    def _matched_labels(self, ratio: Tensor, chosen: Tensor) -> Tensor:
+        """A matched pair starts from one half, an anchor is certain: (n,), (k,) -> (n,)."""
+        labels = 0.5 + ratio / 2
+        if self._slips("labels"):
+            rest = torch.ones_like(ratio, dtype=torch.bool)
+            rest[chosen] = False
+            # The k-th pair that is no anchor gets the label of pair k, whoever that is.
+            labels[rest] = labels[: int(rest.sum())].clone()
+        labels[chosen] = 1.0
+        return labels
+
+    def _keep(self, labels: Tensor) -> Tensor:
+        return torch.where(labels > self.config.label_above, labels, 0.0).clamp(0, 1)
+
+    def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
+        """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
+        losses = self._losses(score(run, self.modules[student], batch), labels)
+        run.minimize(student, losses.sum())
+        return losses.detach().mean()
+
+    def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        margins = soft_margin(self.config.margin, labels, self.config.curve)
+        return triplet_by_cell(scores, margins.expand_as(scores)) if self._slips("margin") else triplet(scores, margins)
+
+    def _slips(self, what: Slip) -> bool:
+        return self.config.compat in (what, "official")
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass
+
+
+def unclipped_posterior(fit: MixtureFit, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P(matched) at the normalised losses as they are, (N,) -> (N,): 0 at the very smallest, where densities vanish."""
+    x = torch.from_numpy((losses - fit.low) / max(fit.high - fit.low, 1e-300))
+    joint = [
+        weight * torch.exp((a - 1) * x.log() + (b - 1) * (-x).log1p() + _log_beta(a, b))
+        for weight, (a, b) in zip(fit.weights, fit.parameters, strict=True)
+    ]
+    return np.asarray((joint[0] / (joint[0] + joint[1])).nan_to_num(0.0).numpy())
+
+
+def _log_beta(a: float, b: float) -> Tensor:
+    a_, b_ = torch.tensor(a, dtype=torch.float64), torch.tensor(b, dtype=torch.float64)
+    return torch.lgamma(a_ + b_) - torch.lgamma(a_) - torch.lgamma(b_)
+
+
+def _whole(side: Encoded) -> Tensor:
+    """The mean of an item's real parts, (N, T, D) -> (N, D)."""
+    real = side.mask.unsqueeze(-1)
+    return ((side.values * real).sum(1) / real.sum(1)).float()

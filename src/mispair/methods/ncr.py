@@ -1,0 +1,145 @@
+"""NCR: learning with noisy correspondence (Huang et al., NeurIPS 2021).
+
+Two networks. After warming up on all pairs, every epoch:
+  1. both score every given pair; each splits by a Gaussian mixture of its losses     -> _split
+  2. each network trains on the split of the other:
+     a. labels: the posterior, refined by what the network itself predicts            -> _step
+     b. a step on the matched pairs, whose margins shrink with their labels           -> _learn
+     c. in later epochs a second step on the mismatched pairs, labelled by both       -> _learn
+Scores of the two networks are averaged.
+
+The released code has slips in how margins meet scores; `compat` brings them back by name (see PAPERS.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from mispair.functional.consistency import correspondence, refine_label
+from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
+from mispair.functional.splitting import split_losses
+from mispair.methods.peers import PEERS, judging, of_batch, record_both, score
+from mispair.protocols import Run
+from mispair.section import Section
+from mispair.types import PairBatch, Split
+
+
+class NCRConfig(Section):
+    """Defaults as published, where they do not depend on the number of epochs."""
+
+    name: Literal["ncr"] = "ncr"
+    warmup_epochs: int = Field(default=5, ge=1)
+    noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them
+    margin: float = Field(default=0.2, gt=0.0)
+    curve: Curve = "exponential"  # from label to margin
+    mixture: Literal["beta", "gaussian"] = "gaussian"
+    matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
+    when_unimodal: Literal["posterior", "top_percent"] = "posterior"  # what is mismatched if losses show one group
+    # The released code until June 2022 (margins unused), until November 2023 (everybody gets the prediction of the
+    # batch's first pair) and since then (labels broadcast to all cells); "none" is what the paper means.
+    compat: Literal["none", "hard_margin", "first_prediction", "broadcast"] = "none"
+
+
+class NCR:
+    """Two networks, each trained on what the other believes."""
+
+    scorers: tuple[str, ...] = ("a", "b")
+    rate_scale: Mapping[str, float] = {}
+
+    def __init__(self, config: NCRConfig, a: nn.Module, b: nn.Module, batch_size: int) -> None:
+        self.config = config
+        self.modules: Mapping[str, nn.Module] = {"a": a, "b": b}
+        self.batch_size = batch_size
+
+    def epoch(self, epoch: int, run: Run) -> None:
+        if epoch < self.config.warmup_epochs:
+            for student, _ in PEERS:
+                run.sweep(partial(self._warm_up, student), batch=None)
+            return
+        splits = self._split(run)
+        use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
+        for student, teacher in PEERS:
+            split = splits[teacher]
+            streams = {"matched": split.matched_ids}
+            if use_mismatched and len(split.mismatched_ids) >= self.batch_size:
+                streams["mismatched"] = split.mismatched_ids
+            run.sweep(partial(self._step, student, teacher, 1 - split.p_mismatch), **streams)
+
+    def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
+        losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
+        run.log(loss=losses.mean())
+        run.minimize(student, losses.sum())
+
+    def _split(self, run: Run) -> dict[str, Split]:
+        """Each network's division of the pairs, from its mean-negative triplet loss on them."""
+        config = self.config
+        losses = run.survey(
+            lambda batch: {
+                name: triplet(score(run, net, batch), config.margin, "mean") for name, net in self.modules.items()
+            }
+        )
+        splits: dict[str, Split] = {}
+        for name, values in losses.items():
+            splits[name], fit = split_losses(
+                values, config.mixture, self.batch_size, config.matched_below, config.when_unimodal
+            )
+            run.log(matched=1 - splits[name].mismatched.mean(), rate=fit.mismatch_rate)
+        record_both(run, losses, splits)
+        return splits
+
+    def _step(
+        self,
+        student: str,
+        teacher: str,
+        p_matched: NDArray[np.float64],
+        run: Run,
+        matched: PairBatch,
+        mismatched: PairBatch | None = None,
+    ) -> None:
+        net, peer, margin = self.modules[student], self.modules[teacher], self.config.margin
+        with judging(net, peer):
+            prediction = correspondence(score(run, net, matched), margin)
+            labels = self._refine(of_batch(p_matched, matched), prediction)
+            if mismatched is not None:
+                both = [correspondence(score(run, judge, mismatched), margin) for judge in (net, peer)]
+        run.log(loss=self._learn(run, student, matched, labels))
+        if mismatched is not None:
+            run.log(mismatched_loss=self._learn(run, student, mismatched, (both[0] + both[1]) / 2))
+
+    def _refine(self, p_matched: Tensor, prediction: Tensor) -> Tensor:
+        """Labels (n,) of matched pairs; (n, n) in the release that broadcast them."""
+        if self.config.compat == "first_prediction":
+            prediction = prediction[:1].expand_as(prediction)
+        if self.config.compat == "broadcast":
+            return p_matched.unsqueeze(1) + (1 - p_matched.unsqueeze(1)) * prediction
+        return refine_label(p_matched, prediction)
+
+    def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
+        """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
+        scores = score(run, self.modules[student], batch)
+        losses = self._losses(scores, labels)
+        run.minimize(student, losses.sum())
+        return losses.detach().mean()
+
+    def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        config = self.config
+        if config.compat == "hard_margin":
+            return triplet(scores, config.margin)
+        margins = soft_margin(config.margin, labels.flatten(), config.curve).view_as(labels)
+        if config.compat == "none":
+            return triplet(scores, margins)
+        # The released code holds the images competing for a caption to the margins of their own rows.
+        return triplet_by_cell(scores, margins if margins.ndim == 2 else margins.unsqueeze(1).expand_as(scores))
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass

@@ -1,0 +1,52 @@
+"""What methods that co-teach two networks share: who learns from whom, and judging without learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mispair.protocols import Run
+from mispair.types import PairBatch, Split
+
+PEERS = (("a", "b"), ("b", "a"))  # (who learns, whose split it learns from)
+
+
+@contextmanager
+def judging(*networks: nn.Module) -> Iterator[None]:
+    """Evaluation mode and no gradient inside; afterwards the networks are as they were."""
+    before = [network.training for network in networks]
+    for network in networks:
+        network.eval()
+    with torch.no_grad():
+        yield
+    for network, training in zip(networks, before, strict=True):
+        network.train(training)
+    # Mixed precision keeps low-precision copies of weights; those made in here carry no gradient.
+    torch.clear_autocast_cache()
+
+
+def score(run: Run, network: Any, batch: PairBatch) -> Tensor:
+    """Scores of every image of the batch against every text of it, (B, B)."""
+    images, texts = run.encode(network, batch)
+    scores: Tensor = network.link(network.similarity(images, texts)).float()
+    return scores
+
+
+def of_batch(values: NDArray[np.float64], batch: PairBatch) -> Tensor:
+    """The batch's share of a per-pair array (N,), as float32 where the batch lives."""
+    ids = batch.pair_ids
+    return torch.from_numpy(values[ids.cpu().numpy()]).float().to(ids.device)
+
+
+def record_both(run: Run, losses: dict[str, NDArray[np.float64]], splits: dict[str, Split]) -> None:
+    """One history for two networks: their mean loss and posterior; mismatched is what both call so."""
+    loss = (losses["a"] + losses["b"]) / 2
+    posterior = (splits["a"].p_mismatch + splits["b"].p_mismatch) / 2
+    both = splits["a"].mismatched & splits["b"].mismatched
+    run.record(loss=loss, signal=loss, posterior=posterior, mismatched=both)
