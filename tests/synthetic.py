@@ -40,6 +40,7 @@ class RecordingRun:
         self.rng = torch.Generator().manual_seed(0)
         self.updates, self.losses, self.logged, self.streams, self.notes = [], [], {}, [], []
         self.columns = {}
+        self.pairs, self.restarts = len(data), []
 
     def encode(self, model, batch):
         return model.encode_images(batch.images, batch.image_mask), model.encode_texts(batch.texts, batch.text_mask)
@@ -65,6 +66,9 @@ class RecordingRun:
         loss.backward()
         self.updates.append(module)
         self.losses.append(loss.item())
+
+    def restart(self, module, make):
+        self.restarts.append((module, make()))
 
     def log(self, **scalars):
         self.logged.update({key: float(torch.as_tensor(value).detach()) for key, value in scalars.items()})

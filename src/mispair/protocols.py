@@ -53,6 +53,7 @@ class Run(Protocol):
     """What the trainer offers a method during one epoch."""
 
     rng: torch.Generator
+    pairs: int  # training pairs there are; pair ids lie below it
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         """Images and texts of the whole batch through the model's encoders."""
@@ -74,6 +75,10 @@ class Run(Protocol):
 
     def minimize(self, module: str, loss: Tensor) -> None:
         """One optimizer step of `modules[module]` on the scalar `loss`."""
+        ...
+
+    def restart(self, module: str, make: Callable[[], nn.Module]) -> None:
+        """Give `modules[module]` the parameters of a module just made, and an optimizer that remembers nothing."""
         ...
 
     def log(self, **scalars: float | Tensor) -> None:

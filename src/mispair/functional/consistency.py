@@ -75,3 +75,18 @@ def _ratio(u: Tensor, v: Tensor) -> Tensor:
     both = (u > 0) & (v > 0)
     larger = torch.where(both, torch.maximum(u, v), 1.0)
     return torch.where(both, torch.minimum(u, v) / larger, 0.0)
+
+
+def structures(images: Tensor, texts: Tensor, trust: Tensor) -> tuple[Tensor, Tensor]:
+    """How every item stands to the batch within its own side: (n, D), (n, D), (n,) -> (n, n), (n, n) (GSC).
+
+    Row i holds the cosines of item i to all others of its side, each weighted by how far that other pair is trusted;
+    its own entry, which is 1 on either side whatever the pair, is left out.
+    """
+    n = images.shape[0]
+    if texts.shape[0] != n or trust.shape != (n,):
+        raise InputError(
+            f"images, texts and trust must be of the same pairs, got {n}, {texts.shape[0]} and {tuple(trust.shape)}"
+        )
+    others = trust.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool, device=trust.device), 0)
+    return _cosines(images, images) * others, _cosines(texts, texts) * others

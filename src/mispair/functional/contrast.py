@@ -83,6 +83,25 @@ def complementary(
     return along_rows + along_columns
 
 
+def active_complementary(scores: Tensor, label: Tensor, temperature: float = 0.05, weight: float = 5.0) -> Tensor:
+    """Pull the given partner as far as the label says, push the negatives: (n, n), (n,) -> (n,) (CRCL, Eq. 1).
+
+    y_i (-log p^v2t_ii - log p^t2v_ii), plus `weight` times Σ_{j≠i} tan p_ij / (Σ_j tan p_ij)^(1 - y_i) of both
+    directions. A pair of label 0 learns from its negatives alone.
+    """
+    n = square(scores)
+    if label.shape != (n,):  # (n, 1) would broadcast to (n, n)
+        raise InputError(f"label must be one value per pair, shape ({n},), got {tuple(label.shape)}")
+    v2t, t2v = log_probabilities(scores, temperature)
+    active = label * (-v2t.diagonal() - t2v.diagonal())
+    pushed = torch.zeros_like(active)
+    for p in (v2t.exp(), t2v.exp().T):
+        curved = p.tan()
+        others = curved.sum(1) - curved.diagonal()
+        pushed = pushed + others / curved.sum(1) ** (1 - label)
+    return active + weight * pushed
+
+
 _COMPLEMENTS: dict[str, Callable[[Tensor, float], Tensor]] = {
     "log": lambda p, q: -(1 - p + 1e-10).log(),  # p can round to 1 in float32
     "tan": lambda p, q: p.tan(),

@@ -9,7 +9,9 @@ from pydantic import Field
 from torch import nn
 
 from mispair.methods.bicro import BiCro, BiCroConfig
+from mispair.methods.crcl import CRCL, CRCLConfig
 from mispair.methods.decl import DECL, DECLConfig
+from mispair.methods.gsc import GSC, GSCConfig
 from mispair.methods.l2rm import L2RM, L2RMConfig
 from mispair.methods.ncr import NCR, NCRConfig
 from mispair.methods.plain import Plain, PlainConfig
@@ -18,7 +20,8 @@ from mispair.protocols import Method
 from mispair.section import Section
 
 MethodConfig = Annotated[
-    PlainConfig | L2RMConfig | NCRConfig | DECLConfig | BiCroConfig | RCLConfig, Field(discriminator="name")
+    PlainConfig | L2RMConfig | NCRConfig | DECLConfig | BiCroConfig | RCLConfig | GSCConfig | CRCLConfig,
+    Field(discriminator="name"),
 ]
 
 # name -> constructor from its configuration, a maker of fresh networks, and the batch size
@@ -29,6 +32,8 @@ METHODS: dict[str, Callable[[Any, Callable[[], nn.Module], int], Method]] = {
     "bicro": lambda config, make, batch_size: BiCro(config, make(), make(), batch_size),
     "decl": lambda config, make, batch_size: DECL(config, make()),
     "rcl": lambda config, make, batch_size: RCL(config, make()),
+    "gsc": lambda config, make, batch_size: GSC(config, make()),
+    "crcl": lambda config, make, batch_size: CRCL(config, make),
 }
 
 # What `--method` takes: a method by name, or one of its published variants.
@@ -41,6 +46,8 @@ PRESETS: dict[str, Callable[[], Section]] = {
     "bicro": BiCroConfig,
     "decl": DECLConfig,
     "rcl": RCLConfig,
+    "gsc": GSCConfig,
+    "crcl": CRCLConfig,
 }
 
 

@@ -1,5 +1,6 @@
-"""RCL: learn from what does not belong together (Hu et al., TPAMI 2023, Cross-Modal Retrieval with Partially Mismatched
-Pairs).
+"""RCL: learn from what does not belong together (Hu et al., TPAMI 2023).
+
+Cross-Modal Retrieval with Partially Mismatched Pairs.
 
 A mismatched pair lies about its partner, but hardly about the others: a picture and a caption drawn at random rarely
 match. So only negatives enter the loss, and the given partner is pulled up through the softmax they share.

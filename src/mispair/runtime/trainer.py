@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from mispair.data.pairs import PairData
 from mispair.data.streams import lockstep, survey_batches
@@ -99,6 +99,7 @@ class Trainer:
         engine.adopt(method.modules, method.rate_scale)
         self.progress = Progress()
         self.rng = streams.torch("method/start")
+        self.pairs = len(data)
         self._cursor, self._replay = _Cursor(), _Cursor()
         self._resume_point: dict[str, Any] | None = None
         self._epoch_start: dict[str, Any] = {}
@@ -256,6 +257,10 @@ class Trainer:
     def minimize(self, module: str, loss: Tensor) -> None:
         with torch.autocast(self.engine.device.type, enabled=False):
             self.engine.minimize(module, loss)
+
+    def restart(self, module: str, make: Callable[[], nn.Module]) -> None:
+        if self._resume_point is None:  # otherwise what was saved comes from after this
+            self.engine.restart(module, make())
 
     def log(self, **scalars: float | Tensor) -> None:
         for key, value in scalars.items():

@@ -1,0 +1,109 @@
+"""GSC: the two sides of a matching pair stand alike to everybody else (Zhao et al., CVPR 2024).
+
+Mitigating Noisy Correspondence by Geometrical Structure Consistency Learning.
+
+No warm-up: every pair starts trusted. In every step:
+  1. InfoNCE between images and texts, each pair weighted by its trust              -> _step
+  2. the same between image structures and text structures, γ times                 -> _step
+and after every epoch:
+  3. trust is the smaller of two running means: the posterior of a mixture of how
+     alike the pair's two structures are, and the probability it gave its partner   -> _trust
+What was changed, and why, is in PAPERS.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.functional import cosine_similarity
+
+from mispair.functional.consistency import structures
+from mispair.functional.contrast import info_nce, log_probabilities
+from mispair.functional.mixture import fit_gaussian_mixture
+from mispair.methods.about import About
+from mispair.protocols import Run
+from mispair.section import Section
+from mispair.types import PairBatch
+
+ABOUT = About(
+    name="gsc",
+    paper="Mitigating Noisy Correspondence by Geometrical Structure Consistency Learning",
+    venue="CVPR",
+    year=2024,
+    url="https://arxiv.org/abs/2405.16996",
+    networks=1,
+    cost=1.0,
+    mismatched="weighs as little as it is trusted: its sides stand differently to the rest of the batch",
+)
+
+_COLUMNS = ("agreement", "prediction", "structural", "predicted")
+
+
+class GSCConfig(Section):
+    """As published; see PAPERS.md."""
+
+    name: Literal["gsc"] = "gsc"
+    temperature: float = Field(default=0.07, gt=0.0)
+    structure_weight: float = Field(default=0.01, ge=0.0)  # γ
+    structure_temperature: float = Field(default=1.0, gt=0.0)
+    renewal: float = Field(default=0.7, gt=0.0, le=1.0)  # β, share of the newest epoch in the running means
+    mixture: Literal["gaussian"] = "gaussian"
+
+
+class GSC:
+    """One network, and how far it trusts each pair."""
+
+    scorers: tuple[str, ...] = ("net",)
+    rate_scale: Mapping[str, float] = {}
+
+    def __init__(self, config: GSCConfig, net: nn.Module) -> None:
+        self.config = config
+        self.net: Any = net
+        self.modules: Mapping[str, nn.Module] = {"net": net}
+        # By pair id: what the last pass saw, and the running means of what it implies.
+        self.columns: dict[str, Tensor] = {}
+
+    def epoch(self, epoch: int, run: Run) -> None:
+        if not self.columns:
+            self.columns = {name: torch.ones(run.pairs) for name in _COLUMNS}
+        run.sweep(self._step, batch=None)
+        self._trust(run)
+
+    def _step(self, run: Run, batch: PairBatch) -> None:
+        config, ids = self.config, batch.pair_ids.cpu()
+        images, texts = run.encode(self.net, batch)
+        scores = self.net.link(self.net.similarity(images, texts)).float()
+        trust = torch.minimum(self.columns["structural"][ids], self.columns["predicted"][ids]).to(scores.device)
+        pooled = self.net.pool_images(images).float(), self.net.pool_texts(texts).float()
+        by_image, by_text = structures(*pooled, trust)
+        pairs = 0.5 * trust * info_nce(scores, config.temperature)
+        structure = 0.5 * trust * info_nce(by_image @ by_text.T, config.structure_temperature)
+        run.log(loss=pairs.mean(), structure=structure.mean(), trust=trust.mean())
+        run.minimize("net", pairs.mean() + config.structure_weight * structure.mean())
+        with torch.no_grad():
+            v2t, t2v = log_probabilities(scores, config.temperature)
+            self.columns["prediction"][ids] = (0.5 * (v2t.exp() + t2v.exp())).diagonal().cpu()
+            self.columns["agreement"][ids] = cosine_similarity(by_image, by_text).cpu()
+
+    def _trust(self, run: Run) -> None:
+        """Renew both running means from what the pass has seen."""
+        apart = 1 - self.columns["agreement"].double()
+        fit = fit_gaussian_mixture(apart)
+        for name, newest in (
+            ("structural", 1 - fit.posterior_mismatched(apart)),
+            ("predicted", self.columns["prediction"]),
+        ):
+            self.columns[name] += self.config.renewal * (newest.float() - self.columns[name])
+        posterior = 1 - self.columns["structural"].double().numpy()
+        trust = torch.minimum(self.columns["structural"], self.columns["predicted"])
+        run.record(signal=1 - trust.double().numpy(), posterior=posterior, mismatched=posterior > 0.5)
+
+    def state(self) -> dict[str, Any]:
+        return {name: column.clone() for name, column in self.columns.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.columns = {name: column.clone() for name, column in state.items()}
