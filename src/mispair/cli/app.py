@@ -18,6 +18,7 @@ VERBS = {
     "demo": "mispair.cli.demo",
     "doctor": "mispair.cli.doctor",
     "evaluate": "mispair.cli.evaluate",
+    "experiments": "mispair.cli.experiments",
     "runs": "mispair.cli.runs",
     "train": "mispair.cli.train",
 }
@@ -50,7 +51,11 @@ def _root(
 
 
 for _verb, _module in VERBS.items():
-    app.command(_verb)(getattr(import_module(_module), _verb.replace("-", "_")))
+    _found = getattr(import_module(_module), _verb.replace("-", "_"))
+    if isinstance(_found, typer.Typer):  # a verb with verbs of its own
+        app.add_typer(_found, name=_verb)
+    else:
+        app.command(_verb)(_found)
 
 
 def main() -> None:

@@ -1,0 +1,147 @@
+"""`mispair experiments`: the tables and figures of the paper, as commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from mispair.experiments.grid import Cell
+
+experiments = typer.Typer(no_args_is_help=True, help="Remake the tables and figures of the paper, on your data.")
+
+
+@experiments.command("list")
+def list_() -> None:
+    """Say which experiments there are, and on which kinds of data."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from mispair.experiments.spec import list_specs, load_spec
+
+    table = Table(title="Experiments", title_justify="left")
+    for heading in ("name", "what", "in the paper", "rows x columns", "data"):
+        table.add_column(heading)
+    for path in list_specs():
+        spec, _ = load_spec(str(path))
+        size = f"{len(spec.rows)} x {len(spec.columns)}"
+        table.add_row(*(escape(text) for text in (path.stem, spec.title, spec.shows, size, ", ".join(spec.data))))
+    Console().print(table)
+
+
+@experiments.command()
+def run(
+    spec: str = typer.Argument(..., help="A name that 'mispair experiments list' shows, or a YAML file."),
+    data: str = typer.Option("scenes", help="The data: f30k_precomp, coco_precomp, cc152k_precomp, f8k, scenes."),
+    kind: str | None = typer.Option(None, "--as", help="Whose settings to take where the name of the data is none."),
+    out: Path = typer.Option(..., "--out", "-o", help="Folder of the grid; the same one goes on."),
+    seeds: int = typer.Option(3, min=1, help="Runs of every cell; seed s also draws the mismatches."),
+    jobs: int = typer.Option(1, min=1, help="Cells at a time, one thread each."),
+    threads: int = typer.Option(1, min=1, help="Threads of each cell."),
+    only: list[str] = typer.Option([], help="Some cells: --only row=plain,l2rm --only column=0.4. Repeatable."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Print the cells and how long they will take, run none."),
+    keep: bool = typer.Option(False, "--keep", help="Keep what a finished cell no longer needs (optimizer state)."),
+    redo: bool = typer.Option(False, "--redo", help="Run finished cells again whose configuration has changed."),
+) -> None:
+    """Run every cell of an experiment that is not finished. Stopped or killed, the same command goes on.
+
+    Examples:
+
+      mispair experiments run main -o out/main --seeds 1                      the embedded world, minutes
+
+      mispair experiments run main --data f30k_precomp -o out/f30k --dry-run
+
+      mispair experiments run ablation --data f8k -o out/ablation --jobs 2
+    """
+    from mispair.errors import InputError
+    from mispair.experiments.grid import cells as make_cells
+    from mispair.experiments.runner import claimed, refuse_changed, run_grid, write_down
+    from mispair.experiments.spec import load_spec
+
+    chosen, path = load_spec(spec)
+    which = chosen.kind_of(data, kind)
+    if data != "scenes" and not Path(data).exists():
+        raise InputError(f"there is no data at {data}; --data takes a folder or a table")
+    where = data if data == "scenes" else str(Path(data).resolve())
+    cells = make_cells(chosen, path, which, where, out, seeds, only)
+    if dry_run:
+        _plan(cells, jobs)
+        return
+    with claimed(out):
+        refuse_changed(cells, redo)
+        write_down(out, chosen, which, data, seeds, _command())
+        failures, stopped = run_grid(cells, jobs, keep, threads, lambda text: typer.echo(text, err=True))
+    if stopped:
+        typer.echo("Stopped and saved. The same command goes on.", err=True)
+        raise typer.Exit(130)
+    for news in failures:
+        typer.echo(f"failed: {news.cell.name}: {news.text}", err=True)
+    typer.echo(
+        f"{len(cells) - len(failures)} of {len(cells)} cells are finished. Table: mispair experiments table {out}"
+    )
+    if failures:
+        raise typer.Exit(1)
+
+
+def _plan(cells: list[Cell], jobs: int) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from mispair.experiments.estimate import TimeLeft, clock, measure, past_seconds
+
+    timing, finished = TimeLeft(), 0
+    for cell in cells:
+        if cell.status() == "finished":
+            finished += 1
+            timing.finished(cell, past_seconds(cell))
+    unfinished = [cell for cell in cells if cell.status() != "finished"]
+    for line, cell in {cell.line: cell for cell in reversed(unfinished)}.items():
+        if line not in timing.lines and cell.config is not None:
+            typer.echo(f"measuring steps of {line}", err=True)
+            timing.guess(cell, measure(cell.config))
+    table = Table(title=f"{len(cells)} cells, {finished} finished", title_justify="left")
+    for heading in ("row", "column", "seed", "state", "time"):
+        table.add_column(heading, justify="right" if heading in ("seed", "time") else "left")
+    for cell in cells:
+        state = cell.status()
+        seconds = None if state == "finished" else timing.of(cell)
+        table.add_row(
+            escape(cell.line), escape(cell.column), str(cell.seed), state, "" if seconds is None else clock(seconds)
+        )
+    Console().print(table)
+    left = timing.left(unfinished, jobs)
+    typer.echo(
+        f"About {clock(left or 0)} with --jobs {jobs}, from measured steps; the scoring of dev and test comes on top."
+    )
+
+
+@experiments.command()
+def table(
+    out: Path = typer.Argument(..., help="Folder of the grid."),
+    form: str = typer.Option("md", "--format", help="What to print: md, csv, tex or html. All are written."),
+) -> None:
+    """Render what is finished as Markdown, CSV, LaTeX and HTML: mean and spread over seeds, and where it comes from."""
+    from mispair.errors import InputError
+    from mispair.experiments.render import FORMATS
+    from mispair.experiments.tables import make_page
+    from mispair.runtime.checkpoint import write_text
+
+    if form not in FORMATS:
+        raise InputError(f"--format must be one of {', '.join(FORMATS)}, got {form!r}")
+    page = make_page(out)
+    for suffix, render in FORMATS.items():
+        write_text(out / "tables" / f"{page.name}.{suffix}", render(page))
+    typer.echo(FORMATS[form](page))
+    typer.echo(f"Written to {out / 'tables'}.", err=True)
+
+
+def _command() -> str:
+    """What was typed, without the path of the program."""
+    import shlex
+
+    return shlex.join(["mispair", *sys.argv[1:]])

@@ -1,0 +1,131 @@
+"""How long will it take? From cells that are done, epochs that are done, or steps measured for the purpose."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from mispair.config.assemble import assemble
+from mispair.config.schema import RunConfig
+from mispair.data.sources import open_pairing
+from mispair.experiments.grid import Cell
+from mispair.protocols import RetrievalModel
+from mispair.runtime.engine import Engine
+from mispair.runtime.journal import Journal
+
+_STEPS = 12  # of one epoch, when measuring
+
+
+class TimeLeft:
+    """Seconds a cell of each line takes; learned while the grid runs."""
+
+    def __init__(self) -> None:
+        self._measured: dict[str, list[float]] = {}
+        self._guessed: dict[str, float] = {}  # from epochs, until the line's first cell is finished
+        self._first: dict[Path, tuple[float, int]] = {}  # when which epoch was first heard of
+        self._share: dict[Path, float] = {}
+
+    def finished(self, cell: Cell, seconds: float) -> None:
+        if cell.config is not None:
+            self._measured.setdefault(cell.line, []).append(seconds)
+        self._share[cell.folder] = 1.0
+
+    def guess(self, cell: Cell, seconds: float) -> None:
+        self._guessed[cell.line] = seconds
+
+    @property
+    def lines(self) -> set[str]:
+        """Lines of which something is known."""
+        return {*self._measured, *self._guessed}
+
+    def epoch(self, cell: Cell, done: int, total: int) -> None:
+        now = time.monotonic()
+        start, first = self._first.setdefault(cell.folder, (now, done))
+        self._share[cell.folder] = done / total
+        if done > first:
+            self._guessed[cell.line] = (now - start) / (done - first) * total
+
+    def of(self, cell: Cell) -> float | None:
+        """Seconds of the whole cell; None while nothing at all has been measured."""
+        if cell.config is None:
+            return 0.0
+        means = {line: sum(seconds) / len(seconds) for line, seconds in self._measured.items()}
+        known = {**self._guessed, **means}
+        if not known:
+            return None
+        return known.get(cell.line, sum(known.values()) / len(known))
+
+    def left(self, cells: Iterable[Cell], jobs: int) -> float | None:
+        """Seconds until all `cells` are done; None while nothing has been measured."""
+        total = 0.0
+        for cell in cells:
+            seconds = self.of(cell)
+            if seconds is None:
+                return None
+            total += seconds * (1 - self._share.get(cell.folder, 0.0))
+        return total / jobs
+
+
+def past_seconds(cell: Cell) -> float:
+    """What a finished cell took."""
+    return float(json.loads((cell.folder / "metrics.json").read_text(encoding="utf-8"))["seconds"])
+
+
+def measure(config: RunConfig) -> float:
+    """Seconds a run of this configuration will take: a few steps before and after its warm-up, times their number."""
+    pairing = open_pairing(config.data, "train")
+    pairs, images = len(pairing.image_of_text), int(pairing.image_of_text.max()) + 1
+    limit = min(images, math.ceil(_STEPS * config.train.batch_size * images / pairs))
+    warmup = int(getattr(config.method, "warmup_epochs", 0))
+    method = config.method.model_copy(update={"warmup_epochs": 1} if warmup else {})
+    small = config.model_copy(
+        update={
+            "data": config.data.model_copy(update={"limit": limit}),
+            "train": config.train.model_copy(update={"epochs": 3 if warmup else 2}),
+            "method": method,
+        }
+    )
+    seconds = _epochs(small)
+    share = limit / images
+    main = config.train.epochs - warmup
+    # The first epoch also pays for what happens once; without a warm-up it is measured and not used.
+    return (warmup * seconds[0] + main * seconds[-1]) / share
+
+
+def _epochs(config: RunConfig) -> list[float]:
+    seconds: list[float] = []
+
+    class Watch(Journal):
+        def event(self, kind: str, **values: Any) -> None:
+            if kind == "epoch":
+                seconds.append(float(values["seconds"]))
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        with Watch(path / "metrics.jsonl", Console(quiet=True)) as journal:
+            run = assemble(config, path, Engine(config.engine), journal)
+            run.trainer.evaluator = _Unjudged()
+            run.trainer.fit()
+    return seconds
+
+
+class _Unjudged:
+    """Stands where the dev split is scored, so that only the training is timed."""
+
+    primary = "rsum"
+
+    def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]:
+        return {"rsum": 0.0}
+
+
+def clock(seconds: float) -> str:
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

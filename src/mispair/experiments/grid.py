@@ -1,0 +1,175 @@
+"""Which runs make up the table? Every cell with its configuration, in the order in which they are run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mispair.config.load import load_config
+from mispair.config.schema import RunConfig
+from mispair.errors import InputError
+from mispair.experiments.spec import Evaluation, Kind, Row, Spec
+from mispair.methods import PRESETS
+from mispair.models import preset
+
+Status = Literal["new", "begun", "finished", "changed"]
+ENSEMBLE = "sgraf"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the spec with one backbone."""
+
+    key: str
+    label: str
+    row: Row
+    backbone: str
+    published: str | None
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Lines whose mean score this one is."""
+        stem = self.key.removesuffix(f"-{ENSEMBLE}")
+        return (f"{stem}-sgr", f"{stem}-saf") if self.backbone == ENSEMBLE else ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run folder of the grid; an ensemble has members instead of a configuration."""
+
+    line: str
+    column: str
+    seed: int
+    folder: Path
+    evaluate: Evaluation
+    config: RunConfig | None
+    members: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.line} {self.column} seed {self.seed}"
+
+    def status(self) -> Status:
+        """Finished cells are never run again; one that ran under another configuration is not this cell."""
+        done = (self.folder / "metrics.json").exists()
+        if self.config is None:
+            return "finished" if done else "new"
+        if not (self.folder / "config.yaml").exists():
+            return "new"
+        same = self._same()
+        if done:
+            return "finished" if same else "changed"
+        return "begun" if same and (self.folder / "last" / "state.pt").exists() else "new"
+
+    def _same(self) -> bool:
+        try:
+            found = load_config(self.folder / "config.yaml")
+        except InputError:  # written by a version with other values
+            return False
+        return bool(_essence(found) == _essence(self.config))
+
+
+def lines(spec: Spec, kind: Kind) -> list[Line]:
+    """The table's lines on this kind of data."""
+    found = []
+    for key, row in spec.rows.items():
+        if kind.rows and key not in kind.rows:
+            continue
+        for backbone in kind.backbones:
+            if row.backbones and backbone not in row.backbones:
+                continue
+            several = len(kind.backbones) > 1
+            label = row.label or key
+            found.append(
+                Line(
+                    f"{key}-{backbone}" if several else key,
+                    f"{label}, {backbone.upper()}" if several else label,
+                    row,
+                    backbone,
+                    row.published.format(backbone=backbone.upper()) if row.published else None,
+                )
+            )
+    return found
+
+
+def columns(spec: Spec, kind: Kind) -> list[str]:
+    return [key for key in spec.columns if not kind.columns or key in kind.columns]
+
+
+def cells(spec: Spec, path: Path, kind: str, data: str, out: Path, seeds: int, only: Sequence[str] = ()) -> list[Cell]:
+    """All cells, those of the first seed first, so that half a grid is already a table."""
+    how = spec.data[kind]
+    chosen_lines = _chosen("row", {line.key: line for line in lines(spec, how)}, only)
+    chosen_columns = _chosen("column", {key: key for key in columns(spec, how)}, only)
+    found = []
+    for seed in range(seeds):
+        # An ensemble needs its members first.
+        for line in sorted(chosen_lines, key=lambda line: line.backbone == ENSEMBLE):
+            for column in chosen_columns:
+                folder = out / "cells" / line.key / column / f"seed-{seed}"
+                members = tuple(out / "cells" / m / column / f"seed-{seed}" for m in line.members)
+                config = None if members else _configure(spec, path, how, line, column, data, seed)
+                found.append(Cell(line.key, column, seed, folder, how.evaluate, config, members))
+    return found
+
+
+def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data: str, seed: int) -> RunConfig:
+    row = line.row
+    key = line.key.removesuffix(f"-{line.backbone}") if len(how.backbones) > 1 else line.key
+    file = path.parent / how.config.format(config=row.config or key, backbone=line.backbone)
+    if not file.exists():
+        raise InputError(f"{path.name}: row {line.key} needs the configuration {file}, which is not there")
+    over: dict[str, Any] = {"data": {"path": data}, "seed": seed}
+    if row.method is not None:
+        if row.method not in PRESETS:
+            raise InputError(
+                f"{path.name}: row {line.key} asks for method {row.method!r}; known are {', '.join(PRESETS)}"
+            )
+        made = PRESETS[row.method]()
+        name = made.model_dump()["name"]
+        over["method"] = {"name": name, **made.model_dump(mode="json", exclude_unset=True)}
+    if how.model is not None:
+        backbone, _, size = how.model.format(backbone=line.backbone).partition(":")
+        over["model"] = preset(backbone, size or "small").model_dump(mode="json")
+    sets = [*_sets(how.set), *_sets(row.set), *_sets(spec.columns[column].set)]
+    config = load_config(file, sets, between=over)
+    if config.data.noise is not None:
+        # One seed, one noise: every method meets the same mismatches.
+        config = load_config(file, [*sets, f"data.noise.seed={seed}"], between=over)
+    return config
+
+
+def _sets(values: dict[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+
+
+def _chosen(axis: str, known: dict[str, Any], only: Sequence[str]) -> list[Any]:
+    """What `--only axis=a,b` leaves; without one, everything."""
+    wanted: list[str] = []
+    for choice in only:
+        name, equals, values = choice.partition("=")
+        if not equals or name not in ("row", "column"):
+            raise InputError(f"--only takes row=a,b or column=a,b, got {choice!r}")
+        if name == axis:
+            wanted += [value.strip() for value in values.split(",") if value.strip()]
+    for value in wanted:
+        if value not in known:
+            raise InputError(f"there is no {axis} {value!r} here; there are {', '.join(known)}")
+    return [found for key, found in known.items() if not wanted or key in wanted]
+
+
+def _essence(config: RunConfig | None) -> Any:
+    """What decides the result: not where the data lies, nor on what machine."""
+    assert config is not None
+    values = config.model_dump(mode="json")
+    values["data"].pop("path")
+    values["engine"].pop("device")
+    return values
+
+
+def same_noise(hashes: Iterable[str | None]) -> bool:
+    """Whether all rows of one column and seed met the same mismatches."""
+    return len({found for found in hashes if found is not None}) <= 1

@@ -1,0 +1,119 @@
+"""What did the cells reach? Each finished run folder as figures, and figures over seeds as mean and spread."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mispair.errors import InputError
+from mispair.experiments.grid import Cell, same_noise
+
+RECALLS = ("i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10", "rsum")
+HEADINGS = ("i2t R@1", "R@5", "R@10", "t2i R@1", "R@5", "R@10", "rSum")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One finished cell."""
+
+    metrics: dict[str, float]
+    split: str  # what was ranked, in words
+    networks: int | None  # trained
+    passes: float | None  # forward-backward passes of a pair, per pair of the data
+    noise: str | None
+    injected: float | None
+    estimated: float | None
+    auroc: float | None
+    rematched: float | None  # share of the transported mass on true partners
+    code: str
+    seconds: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean over seeds and its sample standard deviation; no spread from a single seed."""
+
+    mean: float
+    spread: float | None
+    count: int
+
+    def text(self, digits: int = 1) -> str:
+        spread = "" if self.spread is None else f" ± {self.spread:.{digits}f}"
+        return f"{self.mean:.{digits}f}{spread}"
+
+
+def figure(values: Sequence[float]) -> Figure | None:
+    """None of nothing."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Figure(mean, None, 1)
+    return Figure(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)), len(values))
+
+
+def read_cell(folder: Path) -> Result | None:
+    """None where the cell is not finished."""
+    path = folder / "metrics.json"
+    if not path.exists():
+        return None
+    try:
+        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        split, metrics = ("test", summary["test"]) if summary.get("test") else ("dev", summary["dev"])
+        gallery = folder / "gallery.json"
+        if gallery.exists():
+            found = json.loads(gallery.read_text(encoding="utf-8"))
+            metrics, split = found["metrics"], found["split"]
+            split += f", mean of {found['folds']} galleries" if found["folds"] else ""
+        cost = summary["cost"]
+        return Result(
+            metrics={key: float(metrics[key]) for key in RECALLS},
+            split=split,
+            networks=cost.get("networks_trained"),
+            passes=_passes(cost, summary["data"]["pairs"]),
+            noise=summary["noise"]["hash"],
+            injected=summary["noise"]["rate"],
+            estimated=summary.get("mismatch_rate"),
+            auroc=_finite(summary.get("detection", {}).get("auroc")),
+            rematched=_finite((summary.get("rematching") or {}).get("true")),
+            code=_code(folder),
+            seconds=float(summary["seconds"]),
+            pairs=int(summary["data"]["pairs"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is damaged; remove that folder and run the experiment again") from None
+
+
+def noise_problems(cells: Sequence[Cell]) -> list[str]:
+    """Columns and seeds in which the rows did not meet the same mismatches."""
+    found: dict[tuple[str, int], list[str | None]] = {}
+    for cell in cells:
+        result = read_cell(cell.folder)
+        if result is not None:
+            found.setdefault((cell.column, cell.seed), []).append(result.noise)
+    return [
+        f"column {column}, seed {seed}: the rows met different mismatches, so they cannot be compared"
+        for (column, seed), hashes in found.items()
+        if not same_noise(hashes)
+    ]
+
+
+def _passes(cost: dict[str, Any], pairs: int) -> float | None:
+    value = cost.get("passes", cost.get("training_passes"))
+    return None if value is None else float(value)
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _code(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / "cell.json").read_text(encoding="utf-8"))["code"])
+    except (OSError, ValueError, KeyError):
+        return "unknown"

@@ -1,0 +1,147 @@
+"""How does a grid run? Unfinished cells through the workers, with news; what was asked for is written down."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mispair.errors import InputError
+from mispair.experiments.estimate import TimeLeft, clock, past_seconds
+from mispair.experiments.grid import Cell
+from mispair.experiments.provenance import hardware, versions
+from mispair.experiments.results import noise_problems, read_cell
+from mispair.experiments.spec import Spec, parse_spec
+from mispair.experiments.workers import News, Workers
+from mispair.runtime.checkpoint import write_text
+
+Say = Callable[[str], None]
+
+
+def run_grid(cells: Sequence[Cell], jobs: int, keep: bool, threads: int, say: Say) -> tuple[list[News], bool]:
+    """Run what is unfinished. Returns the failures, and whether a signal stopped it."""
+    timing = TimeLeft()
+    unfinished: list[Cell] = []
+    for cell in cells:
+        if cell.status() == "finished":
+            timing.finished(cell, past_seconds(cell))
+        else:
+            unfinished.append(cell)
+    done, total = len(cells) - len(unfinished), len(cells)
+    if done:
+        say(f"{done} of {total} cells are finished already")
+    failures: list[News] = []
+    workers = Workers(jobs, keep, threads)
+    with _heeding(workers, say):
+        for news in workers.run(unfinished):
+            if news.kind == "epoch":
+                timing.epoch(news.cell, news.done, news.total)
+                continue
+            if news.kind == "stopped":
+                continue
+            unfinished = [cell for cell in unfinished if cell.folder != news.cell.folder]
+            if news.kind == "failed":
+                failures.append(news)
+                say(f"[{done}/{total}] {news.cell.name} failed: {news.text}")
+                continue
+            done += 1
+            timing.finished(news.cell, news.seconds)
+            left = timing.left(unfinished, jobs)
+            rest = f", {clock(left)} left" if left is not None and unfinished else ""
+            say(f"[{done}/{total}] {news.cell.name}  {_score(news.cell)}  {clock(news.seconds)}{rest}")
+    for problem in noise_problems(cells):
+        say(problem)
+    return failures, workers.stopping
+
+
+def refuse_changed(cells: Sequence[Cell], redo: bool) -> None:
+    """A finished cell of another configuration is somebody's result: it goes only when asked for."""
+    changed = [cell for cell in cells if cell.status() == "changed"]
+    if changed and not redo:
+        raise InputError(
+            f"{changed[0].folder} and {len(changed) - 1} more cells were run with other values than the spec "
+            "now gives; choose another -o, or run them again with --redo"
+        )
+    for cell in changed:
+        shutil.rmtree(cell.folder)
+        # An ensemble of a run that is made again is made again.
+        for other in cells:
+            if cell.folder in other.members and other.folder.exists():
+                shutil.rmtree(other.folder)
+
+
+def write_down(out: Path, spec: Spec, kind: str, data: str, seeds: int, command: str) -> None:
+    """`experiment.json`: what the table needs to know besides the cells. Later commands are added."""
+    path = out / "experiment.json"
+    before = read_down(out) if path.exists() else None
+    if before is not None and (before["spec"]["name"] != spec.name or before["kind"] != kind):
+        raise InputError(
+            f"{out} holds experiment {before['spec']['name']} on {before['kind']}; "
+            f"choose another -o for {spec.name} on {kind}"
+        )
+    commands = before["commands"] if before else []
+    values = {
+        "spec": spec.model_dump(mode="json"),
+        "kind": kind,
+        "data": Path(data).name,
+        "seeds": max(seeds, before["seeds"] if before else 0),
+        "commands": [*commands, *([command] if command not in commands else [])],
+        "hardware": hardware(),
+        "versions": versions(),
+    }
+    write_text(path, json.dumps(values, indent=2) + "\n")
+
+
+def read_down(out: Path) -> dict[str, Any]:
+    path = out / "experiment.json"
+    try:
+        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        parse_spec(values["spec"], str(path))
+    except FileNotFoundError:
+        raise InputError(f"{out} holds no experiment; 'mispair experiments run SPEC -o {out}' makes one") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is damaged; run the experiment's command again, finished cells are kept") from None
+    return values
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[None]:
+    """Two grids in one folder would write into the same cells."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        handle = (out / ".lock").open("w")
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}; choose another -o") from None
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"another 'mispair experiments run' works in {out}; wait for it or choose another -o"
+            ) from None
+        yield
+
+
+def _score(cell: Cell) -> str:
+    result = read_cell(cell.folder)
+    assert result is not None
+    return f"{result.split} rSum {result.metrics['rsum']:.1f}"
+
+
+@contextmanager
+def _heeding(workers: Workers, say: Say) -> Iterator[None]:
+    def hear(number: int, frame: object) -> None:
+        say("stopping: the running cells are being saved")
+        workers.stop()
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,151 @@
+"""What does an experiment consist of? The YAML of `experiments/`, typed; and where a spec is found by name."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from mispair.errors import InputError
+from mispair.section import Section
+
+Figure = Literal["sweep", "cost", "alignment", "rematched"]
+_HOME = Path(__file__).parents[3] / "experiments"
+
+
+class Row(Section):
+    """One line of the table: a configuration and what is changed in it."""
+
+    label: str = ""  # what the table prints; unset: the row's key
+    config: str = ""  # fills {config} of the data set's template; unset: the row's key
+    method: str | None = None  # a method preset laid over the configuration, such as l2rm-paper
+    set: dict[str, Any] = Field(default_factory=dict)  # dotted values: {method.mass: 0.2}
+    backbones: tuple[str, ...] = ()  # the only backbones it is run with; unset: all of the data set's
+    published: str | None = None  # its name in the paper's tables; {backbone} is filled in capitals
+    knows_truth: bool = False  # stands outside the comparison, and the table says so
+
+
+class Column(Section):
+    """One setting every row is run under, such as a mismatching rate."""
+
+    label: str = ""
+    set: dict[str, Any] = Field(default_factory=dict)
+    published: str | None = None  # the setting's name in the paper's tables; unset: the column's key
+
+
+class Evaluation(Section):
+    """What is ranked; unset: the test split as one gallery."""
+
+    split: str = "test"
+    folds: int | None = Field(default=None, ge=1)
+
+
+class Kind(Section):
+    """How the experiment is run on one kind of data."""
+
+    config: str  # a template such as ../configs/f30k/{config}-{backbone}.yaml, seen from the spec's folder
+    backbones: tuple[str, ...] = ("vse",)  # `sgraf` is the mean score of the rows with sgr and saf
+    model: str | None = None  # a model preset laid over the configuration, such as {backbone}:small
+    set: dict[str, Any] = Field(default_factory=dict)
+    rows: tuple[str, ...] = ()  # the only rows that are run; unset: all
+    columns: tuple[str, ...] = ()
+    evaluate: Evaluation = Evaluation()
+
+
+class Spec(Section):
+    """One table or figure."""
+
+    name: str
+    title: str
+    shows: str  # which table or figure of the paper, in words
+    about: str = ""  # what a reader must know besides
+    published: tuple[str, ...] = ()  # labels of the paper's tables whose rows are printed beside
+    rows: dict[str, Row]
+    columns: dict[str, Column]
+    data: dict[str, Kind]
+    figure: Figure | None = None
+
+    @field_validator("rows", "columns", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """Keys such as 0.4 are names; a row that changes nothing may be left empty."""
+        return {str(k): v or {} for k, v in value.items()} if isinstance(value, dict) else value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Spec:
+        if not self.rows or not self.columns:
+            raise ValueError("an experiment needs at least one row and one column")
+        for axis, names in (("row", self.rows), ("column", self.columns)):
+            for name in names:
+                if not name or set(name) & set("/\\ ,=") or name.startswith("."):
+                    raise ValueError(f"{axis} {name!r} names a folder: no blanks, commas or slashes")
+        for kind, how in self.data.items():
+            for axis, used, known in (("row", how.rows, self.rows), ("column", how.columns, self.columns)):
+                for name in used:
+                    if name not in known:
+                        raise ValueError(f"data.{kind} uses {axis} {name!r}, which the spec does not have")
+            if "sgraf" in how.backbones and not {"sgr", "saf"} <= set(how.backbones):
+                raise ValueError(f"data.{kind}: sgraf is the mean of sgr and saf, so both must be among the backbones")
+        return self
+
+    def kind_of(self, data: str, asked: str | None) -> str:
+        """Which of the spec's kinds of data a path is: as said, or by its name."""
+        known = ", ".join(self.data)
+        if asked is not None:
+            if asked not in self.data:
+                raise InputError(f"experiment {self.name} knows no data {asked!r}; --as takes one of {known}")
+            return asked
+        stem = Path(data).name.lower()
+        for kind in sorted(self.data, key=len, reverse=True):
+            if stem == kind or stem.startswith((f"{kind}_", f"{kind}-")):
+                return kind
+        raise InputError(f"{data}: its name is none of {known}; say with --as which settings it takes")
+
+
+def load_spec(name: str) -> tuple[Spec, Path]:
+    """The spec at a path, or by its name in `experiments/`; and the file."""
+    path = _find(name)
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{where} is not valid YAML; compare it with the files in experiments/") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as an experiment: {error}") from None
+    return parse_spec(values, str(path)), path
+
+
+def parse_spec(values: Any, where: str) -> Spec:
+    if not isinstance(values, dict):
+        raise InputError(f"{where} must hold name, title, rows, columns and data, got {type(values).__name__}")
+    try:
+        return Spec.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        dotted = ".".join(str(step) for step in first["loc"]) or "it"
+        if first["type"] == "extra_forbidden":
+            raise InputError(f"{where}: there is no {dotted} in an experiment; see docs/experiments.md") from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{where}: {dotted}: {message[0].lower() + message[1:]}") from None
+
+
+def list_specs() -> list[Path]:
+    """The specs of the present folder, else those beside the package."""
+    here = Path("experiments")
+    return sorted((here if any(here.glob("*.yaml")) else _HOME).glob("*.yaml"))
+
+
+def _find(name: str) -> Path:
+    path = Path(name)
+    if path.is_file():
+        return path
+    known = {found.stem: found for found in list_specs()}
+    if path.suffix not in ("", ".yaml", ".yml") or path.stem not in known or len(path.parts) > 1:
+        near = difflib.get_close_matches(path.stem, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else "'mispair experiments list' shows those there are"
+        raise InputError(f"there is no experiment {name}; {hint}")
+    return known[path.stem]
