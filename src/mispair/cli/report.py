@@ -1,0 +1,40 @@
+"""`mispair report`: one page you can send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def report(
+    folder: Path = typer.Argument(..., help="A run folder, or an audit folder (mispair audit)."),
+    out: Path = typer.Option(Path("report.html"), "--out", "-o", help="Where to write the page."),
+    pictures: Path | None = typer.Option(None, help="Folder of the pictures, where they do not lie beside the data."),
+    rows: int = typer.Option(10_000, min=0, help="How many of the worst pairs the table holds."),
+    force: bool = typer.Option(False, "--force", help="Replace the page if it exists."),
+) -> None:
+    """Write one self-contained HTML page: which pairs are wrong, what they should have been, and how far to trust it.
+
+    Examples:
+
+      mispair report runs/scenes-l2rm-vse-1
+
+      mispair report audit/ -o audit.html --pictures /data/images
+    """
+    import time
+
+    from mispair.config.reporting import build_page
+    from mispair.errors import InputError
+    from mispair.report.page import render
+    from mispair.runtime.checkpoint import write_text
+
+    if out.is_dir():
+        raise InputError(f"{out} is a folder; give the name of the page, such as -o {out / 'report.html'}")
+    if out.exists() and not force:
+        raise InputError(f"{out} already exists; choose another name with -o, or replace it with --force")
+    began = time.monotonic()
+    page = render(build_page(folder, pictures=pictures, rows=rows, say=lambda what: typer.echo(f"{what} …", err=True)))
+    write_text(out, page)
+    size = len(page.encode()) / 1e6
+    typer.echo(f"{out} ({size:.1f} MB, {time.monotonic() - began:.1f} s): open it in any browser, it needs no network.")
