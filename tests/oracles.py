@@ -202,9 +202,31 @@ def complementary(scores, tau, kind, q, negatives):
         row, column = softmax(scores[i] / tau), softmax(scores[:, i] / tau)
         losses.append(
             sum(penalty(row[j]) for j in range(n) if j != i and negatives[i, j])
-            + sum(penalty(column[j]) for j in range(n) if j != i and negatives[j, i])
+            + sum(penalty(column[j]) for j in range(n) if j != i and negatives[i, j])
         )
     return np.array(losses)
+
+
+def active_complementary(scores, labels, tau, weight):
+    losses = []
+    for i, y in enumerate(labels):
+        loss = 0.0
+        for line in (scores[i], scores[:, i]):
+            p = softmax(line / tau)
+            others = sum(math.tan(p[j]) for j in range(len(p)) if j != i)
+            loss += -y * math.log(p[i]) + weight * others / (others + math.tan(p[i])) ** (1 - y)
+        losses.append(loss)
+    return np.array(losses)
+
+
+def structures(vectors, trust):
+    """Cosine of every item to every other of its side, weighted by the trust in the other."""
+    found = np.zeros((len(vectors), len(vectors)))
+    for i, a in enumerate(vectors):
+        for j, b in enumerate(vectors):
+            if i != j:
+                found[i, j] = trust[j] * (a @ b) / math.sqrt((a @ a) * (b @ b))
+    return found
 
 
 def divergence(scores, plan, tau, kind, floor):

@@ -65,8 +65,8 @@ def complementary(
     """Push the negatives away instead of pulling the given partner: (n, n) -> (n,) (RCL, complementary contrast).
 
     log: -log(1 - p); tan: tan p; abs: p; exp: exp(p - 1); gce: (1 - (1 - p)^q) / q; summed over the negatives of the
-    row, and of the column. `negatives` (n, n) bool limits them (RCL draws a share of each row at random); by default
-    all but the given partner count.
+    row, and of the column. `negatives` (n, n) bool limits them: row i says which others count against image i, and
+    which against caption i (RCL draws a share of each row at random); by default all but the given partner count.
     """
     n = square(scores)
     if kind not in _COMPLEMENTS:
@@ -79,7 +79,7 @@ def complementary(
     penalty = _COMPLEMENTS[kind]
     v2t, t2v = log_probabilities(scores, temperature)
     along_rows = penalty(v2t.exp().masked_fill(~others, 0), q).masked_fill(~others, 0).sum(1)
-    along_columns = penalty(t2v.exp().masked_fill(~others, 0), q).masked_fill(~others, 0).sum(0)
+    along_columns = penalty(t2v.exp().T.masked_fill(~others, 0), q).masked_fill(~others, 0).sum(1)
     return along_rows + along_columns
 
 

@@ -40,7 +40,7 @@ class CRCLConfig(Section):
     """As published, but for the schedules, which depend on the length of the run; see PAPERS.md."""
 
     name: Literal["crcl"] = "crcl"
-    restart_at: tuple[int, ...] = (3, 6)  # epochs at which the network starts anew
+    restart_at: tuple[int, ...] = (4,)  # epochs at which the network starts anew
     warmup_epochs: int = Field(default=2, ge=1)  # of every schedule, in which labels rest
     temperature: float = Field(default=0.05, gt=0.0)
     negative_weight: float = Field(default=5.0, ge=0.0)

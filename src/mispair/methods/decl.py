@@ -47,7 +47,6 @@ class DECLConfig(Section):
     name: Literal["decl"] = "decl"
     warmup_epochs: int = Field(default=5, ge=0)
     temperature: float = Field(default=0.1, gt=0.0)
-    gain: float = Field(default=1.0, gt=0.0)  # of the logit before tanh; 1 as published
     kl_weight: float = Field(default=0.1, ge=0.0)
     ranking_weight: float = Field(default=0.8, ge=0.0)
     margin: float = Field(default=0.2, gt=0.0)
@@ -104,7 +103,7 @@ class DECL:
         return max(left, self.config.hardest)
 
     def _logits(self, run: Run, batch: PairBatch) -> Tensor:
-        logits: Tensor = self.config.gain * self.net.similarity(*run.encode(self.net, batch)).float()
+        logits: Tensor = self.net.similarity(*run.encode(self.net, batch)).float()
         return logits
 
     def state(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class RCL:
         run.minimize("net", losses.mean())
 
     def _negatives(self, run: Run, scores: Tensor) -> Tensor | None:
-        """⌊ratio · n⌋ others of each row, at least one; the same cells serve the columns, as published."""
+        """⌊ratio · n⌋ others for each image, at least one; those of its caption have the same places, as published."""
         n = len(scores)
         if self.config.ratio == 1:
             return None
