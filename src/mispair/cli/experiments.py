@@ -57,6 +57,7 @@ def run(
 
       mispair experiments run ablation --data f8k -o out/ablation --jobs 2
     """
+    from mispair.cli.progress import Ticker
     from mispair.errors import InputError
     from mispair.experiments.grid import cells as make_cells
     from mispair.experiments.runner import claimed, refuse_changed, run_grid, write_down
@@ -69,12 +70,13 @@ def run(
     where = data if data == "scenes" else str(Path(data).resolve())
     cells = make_cells(chosen, path, which, where, out, seeds, only)
     if dry_run:
-        _plan(cells, jobs)
+        _plan(cells, jobs, threads)
         return
     with claimed(out):
         refuse_changed(cells, redo)
         write_down(out, chosen, which, data, seeds, _command())
-        failures, stopped = run_grid(cells, jobs, keep, threads, lambda text: typer.echo(text, err=True))
+        with Ticker() as ticker:
+            failures, stopped = run_grid(cells, jobs, keep, threads, ticker)
     if stopped:
         typer.echo("Stopped and saved. The same command goes on.", err=True)
         raise typer.Exit(130)
@@ -87,13 +89,15 @@ def run(
         raise typer.Exit(1)
 
 
-def _plan(cells: list[Cell], jobs: int) -> None:
+def _plan(cells: list[Cell], jobs: int, threads: int) -> None:
+    import torch
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from mispair.experiments.estimate import TimeLeft, clock, measure, past_seconds
 
+    torch.set_num_threads(threads)
     timing, finished = TimeLeft(), 0
     for cell in cells:
         if cell.status() == "finished":
@@ -141,7 +145,7 @@ def table(
 
 
 def _command() -> str:
-    """What was typed, without the path of the program."""
+    """What was typed; of files only their names, for a table travels and a machine's folders do not."""
     import shlex
 
-    return shlex.join(["mispair", *sys.argv[1:]])
+    return shlex.join(["mispair", *(Path(word).name if "/" in word else word for word in sys.argv[1:])])

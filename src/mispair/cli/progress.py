@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -41,3 +42,37 @@ class Progress:
         if self._live and self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+
+
+class Ticker:
+    """Lines that stay, and below them one that says how it stands: on a terminal at once, elsewhere once a minute."""
+
+    def __init__(self, every: float = 60.0) -> None:
+        self._every = every
+        self._last = time.monotonic()
+        self._live = sys.stderr.isatty()
+
+    def __enter__(self) -> Ticker:
+        return self
+
+    def say(self, line: str) -> None:
+        self._last = time.monotonic()
+        sys.stderr.write(f"{self._clear()}{line}\n")
+        sys.stderr.flush()
+
+    def show(self, line: str) -> None:
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"{self._clear()}{line[:width]}")
+            sys.stderr.flush()
+        elif time.monotonic() - self._last >= self._every:
+            self.say(line)
+
+    def _clear(self) -> str:
+        return "\r\x1b[2K" if self._live else ""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stderr.write(self._clear())
+        sys.stderr.flush()

@@ -33,12 +33,15 @@ def run_cell(cell: Cell, keep: bool, tell: Tell) -> None:
     if cell.config is None:
         _average(cell)
         return
+    engine = Engine(cell.config.engine)
+    if cell.status() == "unscored":
+        _score(cell, engine)
+        return
     fresh = cell.status() != "begun"
     if fresh and cell.folder.exists():
         shutil.rmtree(cell.folder)  # begun under other values, or before its first save
     cell.folder.mkdir(parents=True, exist_ok=True)
     write_text(cell.folder / "cell.json", json.dumps({"code": code_hash()}) + "\n")
-    engine = Engine(cell.config.engine)
     with _Journal(cell, tell) as journal:
         try:
             run = _assemble(cell, engine, journal, fresh)
@@ -50,10 +53,8 @@ def run_cell(cell: Cell, keep: bool, tell: Tell) -> None:
             return
         if run.trainer.fit().stopped:
             raise StoppedError
-    if cell.evaluate != Evaluation():
-        # Written first: `metrics.json` says that the cell is finished.
-        loaded = load_run(cell.folder, engine.device)
-        _write_gallery(cell, _evaluator(loaded, cell.evaluate)(loaded.models))
+    # Scored first: `metrics.json` says that the cell is finished.
+    _score(cell, engine)
     finish(run)
     if not keep:
         shutil.rmtree(cell.folder / "last", ignore_errors=True)
@@ -73,21 +74,15 @@ def _average(cell: Cell) -> None:
         if not (member / "metrics.json").exists():
             raise InputError(f"{cell.name} is the mean of runs of which {member} is not finished")
     runs = [load_run(member) for member in cell.members]
-    found: dict[str, Any] = {}
-    for split, how in (("dev", Evaluation(split="dev")), ("test", Evaluation()), ("gallery", cell.evaluate)):
-        if split == "gallery" and how == Evaluation():
-            continue
-        judges = [_evaluator(run, how) for run in runs]
-        scores = ensemble(judge.scores(run.models) for judge, run in zip(judges, runs, strict=True))
-        found[split] = judges[0].metrics(scores)
+    found = {split: _mean(runs, Evaluation(split=split)) for split in ("dev", "test")}
+    if cell.ranks_more:
+        _write_galleries(cell, [_mean(runs, how) for how in cell.evaluate])
     members = [json.loads((member / "metrics.json").read_text(encoding="utf-8")) for member in cell.members]
     cost = {
         key: sum(member["cost"][key] for member in members)
         for key, value in members[0]["cost"].items()
         if isinstance(value, int | float)
     }
-    if "gallery" in found:
-        _write_gallery(cell, found.pop("gallery"))
     write_text(cell.folder / "cell.json", json.dumps({"code": code_hash()}) + "\n")
     summary = {
         "method": members[0]["method"],
@@ -102,12 +97,24 @@ def _average(cell: Cell) -> None:
     write_text(cell.folder / "metrics.json", json.dumps(summary, indent=2) + "\n")
 
 
-def _evaluator(run: LoadedRun, how: Evaluation) -> RecallEvaluator:
-    return RecallEvaluator(run.open_split(how.split), how.folds)
+def _score(cell: Cell, engine: Engine) -> None:
+    if cell.ranks_more:
+        run = load_run(cell.folder, engine.device)
+        _write_galleries(cell, [_mean([run], how) for how in cell.evaluate])
 
 
-def _write_gallery(cell: Cell, metrics: dict[str, float]) -> None:
-    write_text(cell.folder / "gallery.json", json.dumps({**cell.evaluate.model_dump(), "metrics": metrics}) + "\n")
+def _mean(runs: list[LoadedRun], how: Evaluation) -> dict[str, float]:
+    """Recalls of the mean score; every run reads the split in its own words."""
+    judges = [RecallEvaluator(run.open_split(how.split), how.folds) for run in runs]
+    return judges[0].metrics(ensemble(judge.scores(run.models) for judge, run in zip(judges, runs, strict=True)))
+
+
+def _write_galleries(cell: Cell, metrics: list[dict[str, float]]) -> None:
+    found = [
+        {"split": how.split, "folds": how.folds, "label": how.label, "metrics": one}
+        for how, one in zip(cell.evaluate, metrics, strict=True)
+    ]
+    write_text(cell.folder / "gallery.json", json.dumps(found, indent=2) + "\n")
 
 
 class _Journal(Journal):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from mispair.experiments.spec import Evaluation, Kind, Row, Spec
 from mispair.methods import PRESETS
 from mispair.models import preset
 
-Status = Literal["new", "begun", "finished", "changed"]
+Status = Literal["new", "begun", "unscored", "finished", "changed"]
 ENSEMBLE = "sgraf"
 
 
@@ -44,7 +45,7 @@ class Cell:
     column: str
     seed: int
     folder: Path
-    evaluate: Evaluation
+    evaluate: tuple[Evaluation, ...]
     config: RunConfig | None
     members: tuple[Path, ...] = ()
 
@@ -56,13 +57,27 @@ class Cell:
         """Finished cells are never run again; one that ran under another configuration is not this cell."""
         done = (self.folder / "metrics.json").exists()
         if self.config is None:
-            return "finished" if done else "new"
+            return "finished" if done and self._scored() else "new"
         if not (self.folder / "config.yaml").exists():
             return "new"
         same = self._same()
         if done:
-            return "finished" if same else "changed"
+            return "changed" if not same else "finished" if self._scored() else "unscored"
         return "begun" if same and (self.folder / "last" / "state.pt").exists() else "new"
+
+    @property
+    def ranks_more(self) -> bool:
+        """Whether something else than the test split as one gallery is asked for; it is kept in `gallery.json`."""
+        return [(e.split, e.folds) for e in self.evaluate] != [("test", None)]
+
+    def _scored(self) -> bool:
+        if not self.ranks_more:
+            return True
+        try:
+            found = json.loads((self.folder / "gallery.json").read_text(encoding="utf-8"))
+            return [(one["split"], one["folds"]) for one in found] == [(e.split, e.folds) for e in self.evaluate]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _same(self) -> bool:
         try:
@@ -119,7 +134,7 @@ def cells(spec: Spec, path: Path, kind: str, data: str, out: Path, seeds: int, o
 def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data: str, seed: int) -> RunConfig:
     row = line.row
     key = line.key.removesuffix(f"-{line.backbone}") if len(how.backbones) > 1 else line.key
-    file = path.parent / how.config.format(config=row.config or key, backbone=line.backbone)
+    file = Path(os.path.normpath(path.parent / how.config.format(config=row.config or key, backbone=line.backbone)))
     if not file.exists():
         raise InputError(f"{path.name}: row {line.key} needs the configuration {file}, which is not there")
     over: dict[str, Any] = {"data": {"path": data}, "seed": seed}
@@ -128,13 +143,14 @@ def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data:
             raise InputError(
                 f"{path.name}: row {line.key} asks for method {row.method!r}; known are {', '.join(PRESETS)}"
             )
-        made = PRESETS[row.method]()
-        name = made.model_dump()["name"]
-        over["method"] = {"name": name, **made.model_dump(mode="json", exclude_unset=True)}
+        # Every value of the preset; only the length of the warm-up belongs to the data set's budget.
+        over["method"] = PRESETS[row.method]().model_dump(mode="json", exclude={"warmup_epochs"})
     if how.model is not None:
         backbone, _, size = how.model.format(backbone=line.backbone).partition(":")
         over["model"] = preset(backbone, size or "small").model_dump(mode="json")
-    sets = [*_sets(how.set), *_sets(row.set), *_sets(spec.columns[column].set)]
+    setting = spec.columns[column]
+    layers = (how.set, row.set, how.row_set.get(key, {}), setting.set, setting.row_set.get(key, {}))
+    sets = [assignment for layer in layers for assignment in _sets(layer)]
     config = load_config(file, sets, between=over)
     if config.data.noise is not None:
         # One seed, one noise: every method meets the same mismatches.

@@ -31,7 +31,8 @@ def comma_separated(page: Page) -> str:
 
 def latex(page: Page) -> str:
     """Tabulars to paste, with booktabs; what they mean is in comments."""
-    parts = [f"% {page.title}", *(f"% {sentence}" for sentence in (*page.about, *page.notes))]
+    spoken = (page.title, *page.about, *page.notes)
+    parts = ["\n".join("% " + " ".join(sentence.split()) for sentence in spoken)]
     for table in page.tables:
         body = "\n".join(" & ".join(_latex_entry(entry) for entry in row) + r" \\" for row in table.rows)
         parts.append(
@@ -52,7 +53,8 @@ def page_of_html(page: Page) -> str:
         parts.append(
             f"<h2>{escaped(table.title)}</h2>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
         )
-    parts.append("<ul>" + "".join(f"<li>{escaped(note)}</li>" for note in page.notes) + "</ul>")
+    notes = [re.sub("`([^`]*)`", r"<code>\1</code>", escaped(note)) for note in page.notes]
+    parts.append("<ul>" + "".join(f"<li>{note}</li>" for note in notes) + "</ul>")
     return _HTML.format(title=escaped(page.title), body="\n".join(parts))
 
 

@@ -20,8 +20,7 @@ HEADINGS = ("i2t R@1", "R@5", "R@10", "t2i R@1", "R@5", "R@10", "rSum")
 class Result:
     """One finished cell."""
 
-    metrics: dict[str, float]
-    split: str  # what was ranked, in words
+    galleries: tuple[tuple[str, dict[str, float]], ...]  # what was ranked, in words, and its recalls
     networks: int | None  # trained
     passes: float | None  # forward-backward passes of a pair, per pair of the data
     noise: str | None
@@ -32,6 +31,10 @@ class Result:
     code: str
     seconds: float
     pairs: int
+
+    @property
+    def rsum(self) -> float:
+        return self.galleries[0][1]["rsum"]
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,13 @@ def read_cell(folder: Path) -> Result | None:
         return None
     try:
         summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        split, metrics = ("test", summary["test"]) if summary.get("test") else ("dev", summary["dev"])
-        gallery = folder / "gallery.json"
-        if gallery.exists():
-            found = json.loads(gallery.read_text(encoding="utf-8"))
-            metrics, split = found["metrics"], found["split"]
-            split += f", mean of {found['folds']} galleries" if found["folds"] else ""
+        split = "test" if summary.get("test") else "dev"
+        found = [{"label": split, "metrics": summary[split]}]
+        if (folder / "gallery.json").exists():
+            found = json.loads((folder / "gallery.json").read_text(encoding="utf-8"))
         cost = summary["cost"]
         return Result(
-            metrics={key: float(metrics[key]) for key in RECALLS},
-            split=split,
+            galleries=tuple((one["label"], {key: float(one["metrics"][key]) for key in RECALLS}) for one in found),
             networks=cost.get("networks_trained"),
             passes=_passes(cost, summary["data"]["pairs"]),
             noise=summary["noise"]["hash"],

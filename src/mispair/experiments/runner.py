@@ -6,10 +6,10 @@ import fcntl
 import json
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mispair.errors import InputError
 from mispair.experiments.estimate import TimeLeft, clock, past_seconds
@@ -20,12 +20,20 @@ from mispair.experiments.spec import Spec, parse_spec
 from mispair.experiments.workers import News, Workers
 from mispair.runtime.checkpoint import write_text
 
-Say = Callable[[str], None]
+
+class Audience(Protocol):
+    """Who is told how it goes."""
+
+    def say(self, line: str) -> None:
+        """Something that stays."""
+
+    def show(self, line: str) -> None:
+        """How it stands just now; the next one takes its place."""
 
 
-def run_grid(cells: Sequence[Cell], jobs: int, keep: bool, threads: int, say: Say) -> tuple[list[News], bool]:
+def run_grid(cells: Sequence[Cell], jobs: int, keep: bool, threads: int, audience: Audience) -> tuple[list[News], bool]:
     """Run what is unfinished. Returns the failures, and whether a signal stopped it."""
-    timing = TimeLeft()
+    timing, say = TimeLeft(), audience.say
     unfinished: list[Cell] = []
     for cell in cells:
         if cell.status() == "finished":
@@ -36,12 +44,16 @@ def run_grid(cells: Sequence[Cell], jobs: int, keep: bool, threads: int, say: Sa
     if done:
         say(f"{done} of {total} cells are finished already")
     failures: list[News] = []
+    running: dict[Path, str] = {}
     workers = Workers(jobs, keep, threads)
-    with _heeding(workers, say):
+    with _heeding(workers, audience):
         for news in workers.run(unfinished):
             if news.kind == "epoch":
                 timing.epoch(news.cell, news.done, news.total)
+                running[news.cell.folder] = f"{news.cell.name}, epoch {news.done}/{news.total}"
+                audience.show(f"[{done}/{total}] {'; '.join(running.values())}{_left(timing, unfinished, jobs)}")
                 continue
+            running.pop(news.cell.folder, None)
             if news.kind == "stopped":
                 continue
             unfinished = [cell for cell in unfinished if cell.folder != news.cell.folder]
@@ -51,8 +63,7 @@ def run_grid(cells: Sequence[Cell], jobs: int, keep: bool, threads: int, say: Sa
                 continue
             done += 1
             timing.finished(news.cell, news.seconds)
-            left = timing.left(unfinished, jobs)
-            rest = f", {clock(left)} left" if left is not None and unfinished else ""
+            rest = _left(timing, unfinished, jobs)
             say(f"[{done}/{total}] {news.cell.name}  {_score(news.cell)}  {clock(news.seconds)}{rest}")
     for problem in noise_problems(cells):
         say(problem)
@@ -127,16 +138,21 @@ def claimed(out: Path) -> Iterator[None]:
         yield
 
 
+def _left(timing: TimeLeft, unfinished: Sequence[Cell], jobs: int) -> str:
+    left = timing.left(unfinished, jobs)
+    return f", {clock(left)} left" if left is not None and unfinished else ""
+
+
 def _score(cell: Cell) -> str:
     result = read_cell(cell.folder)
     assert result is not None
-    return f"{result.split} rSum {result.metrics['rsum']:.1f}"
+    return f"{result.galleries[0][0]} rSum {result.rsum:.1f}"
 
 
 @contextmanager
-def _heeding(workers: Workers, say: Say) -> Iterator[None]:
+def _heeding(workers: Workers, audience: Audience) -> Iterator[None]:
     def hear(number: int, frame: object) -> None:
-        say("stopping: the running cells are being saved")
+        audience.say("stopping: the running cells are being saved")
         workers.stop()
 
     before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}

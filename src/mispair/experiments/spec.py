@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,14 +34,20 @@ class Column(Section):
 
     label: str = ""
     set: dict[str, Any] = Field(default_factory=dict)
+    row_set: dict[str, dict[str, Any]] = Field(default_factory=dict)  # further values of single rows
     published: str | None = None  # the setting's name in the paper's tables; unset: the column's key
 
 
 class Evaluation(Section):
-    """What is ranked; unset: the test split as one gallery."""
+    """What is ranked: a split as one gallery, or the mean over equal parts of it."""
 
     split: str = "test"
     folds: int | None = Field(default=None, ge=1)
+    published: tuple[str, ...] = ()  # the paper's tables beside it; unset: those of the spec
+
+    @property
+    def label(self) -> str:
+        return self.split if self.folds is None else f"{self.split}, mean of {self.folds} galleries"
 
 
 class Kind(Section):
@@ -50,9 +57,15 @@ class Kind(Section):
     backbones: tuple[str, ...] = ("vse",)  # `sgraf` is the mean score of the rows with sgr and saf
     model: str | None = None  # a model preset laid over the configuration, such as {backbone}:small
     set: dict[str, Any] = Field(default_factory=dict)
+    row_set: dict[str, dict[str, Any]] = Field(default_factory=dict)  # further values of single rows
     rows: tuple[str, ...] = ()  # the only rows that are run; unset: all
     columns: tuple[str, ...] = ()
-    evaluate: Evaluation = Evaluation()
+    evaluate: tuple[Evaluation, ...] = Field(default=(Evaluation(),), min_length=1)  # the first is the table's
+
+    @field_validator("evaluate", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return [value] if isinstance(value, dict) else value
 
 
 class Spec(Section):
@@ -83,12 +96,12 @@ class Spec(Section):
                 if not name or set(name) & set("/\\ ,=") or name.startswith("."):
                     raise ValueError(f"{axis} {name!r} names a folder: no blanks, commas or slashes")
         for kind, how in self.data.items():
-            for axis, used, known in (("row", how.rows, self.rows), ("column", how.columns, self.columns)):
-                for name in used:
-                    if name not in known:
-                        raise ValueError(f"data.{kind} uses {axis} {name!r}, which the spec does not have")
+            _refuse_unknown(f"data.{kind}", "row", [*how.rows, *how.row_set], self.rows)
+            _refuse_unknown(f"data.{kind}", "column", how.columns, self.columns)
             if "sgraf" in how.backbones and not {"sgr", "saf"} <= set(how.backbones):
                 raise ValueError(f"data.{kind}: sgraf is the mean of sgr and saf, so both must be among the backbones")
+        for name, column in self.columns.items():
+            _refuse_unknown(f"column {name}", "row", column.row_set, self.rows)
         return self
 
     def kind_of(self, data: str, asked: str | None) -> str:
@@ -103,6 +116,12 @@ class Spec(Section):
             if stem == kind or stem.startswith((f"{kind}_", f"{kind}-")):
                 return kind
         raise InputError(f"{data}: its name is none of {known}; say with --as which settings it takes")
+
+
+def _refuse_unknown(where: str, axis: str, used: Iterable[str], known: Iterable[str]) -> None:
+    for name in used:
+        if name not in known:
+            raise ValueError(f"{where} names {axis} {name!r}, which the spec does not have")
 
 
 def load_spec(name: str) -> tuple[Spec, Path]:

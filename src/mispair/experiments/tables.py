@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from mispair.experiments.grid import Line, columns, lines, same_noise
 from mispair.experiments.published import Fact, facts_of
 from mispair.experiments.results import HEADINGS, RECALLS, Figure, Result, figure, read_cell
 from mispair.experiments.runner import read_down
-from mispair.experiments.spec import Spec, parse_spec
+from mispair.experiments.spec import Evaluation, Spec, parse_spec
 
 MISSING = "–"
+Record = dict[str, str | float | int | None]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Page:
     about: tuple[str, ...]  # sentences above
     tables: tuple[Table, ...]
     notes: tuple[str, ...]  # sentences below: how to read it, where it comes from
-    records: tuple[dict[str, str | float | int | None], ...]  # for the CSV
+    records: tuple[Record, ...]  # for the CSV
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,18 @@ class _Grid:
     def of(self, line: Line, column: str) -> dict[int, Result]:
         return self.results.get((line.key, column), {})
 
-    def figures(self, line: Line, column: str, metric: str) -> Figure | None:
-        return figure([result.metrics[metric] for result in self.of(line, column).values()])
+    def figures(self, line: Line, column: str, metric: str, gallery: int = 0) -> Figure | None:
+        found = [result.galleries for result in self.of(line, column).values()]
+        return figure([galleries[gallery][1][metric] for galleries in found if len(galleries) > gallery])
 
-    def facts(self, column: str) -> list[Fact]:
+    def facts(self, column: str, gallery: int = 0) -> list[Fact]:
         said = self.spec.columns[column].published
-        return facts_of(self.spec.published, self.kind, column if said is None else said)
+        tables = self.evaluations[gallery].published or self.spec.published
+        return facts_of(tables, self.kind, column if said is None else said)
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        return self.spec.data[self.kind].evaluate
 
 
 def make_page(out: Path) -> Page:
@@ -71,7 +79,9 @@ def make_page(out: Path) -> Page:
     down = read_down(out)
     spec = parse_spec(down["spec"], str(out / "experiment.json"))
     grid = _read(out, spec, down["kind"], int(down["seeds"]))
-    tables = [_overview(grid), *(_details(grid, column) for column in grid.columns), _cost(grid), _diagnostics(grid)]
+    tables = [_overview(grid)]
+    tables += [_details(grid, column, which) for column in grid.columns for which in range(len(grid.evaluations))]
+    tables += [_cost(grid), _diagnostics(grid)]
     about = [f"{spec.shows}. Data: {down['data']} (settings of {grid.kind})."]
     if spec.about:
         about.append(spec.about)
@@ -113,8 +123,8 @@ def _read(out: Path, spec: Spec, kind: str, seeds: int) -> _Grid:
     return _Grid(spec, kind, present, shown, results)
 
 
-def _leaders(grid: _Grid, column: str, metric: str) -> str | None:
-    found = {line.key: grid.figures(line, column, metric) for line in grid.lines if not line.row.knows_truth}
+def _leader(grid: _Grid, column: str, metric: str, gallery: int = 0) -> str | None:
+    found = {line.key: grid.figures(line, column, metric, gallery) for line in grid.lines if not line.row.knows_truth}
     return best({key: value for key, value in found.items() if value is not None})
 
 
@@ -138,31 +148,29 @@ def _overview(grid: _Grid) -> Table:
             if found is None:
                 entries.append(Entry(MISSING + beside))
             else:
-                leads = _leaders(grid, column, "rsum") == line.key
+                leads = _leader(grid, column, "rsum") == line.key
                 entries.append(Entry(found.text() + beside, leads, found.mean))
         rows.append(tuple(entries))
     headings = ("rSum", *(_column_label(grid, column) for column in grid.columns))
     return Table("Sum of the six recalls", headings, tuple(rows))
 
 
-def _details(grid: _Grid, column: str) -> Table:
+def _details(grid: _Grid, column: str, gallery: int) -> Table:
     """All recalls of one column, then what the paper printed for it."""
+    leaders = {metric: _leader(grid, column, metric, gallery) for metric in RECALLS}
     rows = []
     for line in grid.lines:
-        results = grid.of(line, column)
-        if not results:
-            continue
-        entries = [Entry(_label(line))]
-        for metric in RECALLS:
-            found = grid.figures(line, column, metric)
-            assert found is not None
-            entries.append(Entry(found.text(), _leaders(grid, column, metric) == line.key, found.mean))
-        rows.append((*entries, Entry(str(len(results)), value=len(results))))
-    for fact in grid.facts(column):
+        found = {metric: grid.figures(line, column, metric, gallery) for metric in RECALLS}
+        entries = [Entry(f.text(), leaders[metric] == line.key, f.mean) for metric, f in found.items() if f is not None]
+        if entries:
+            count = len(grid.of(line, column))
+            rows.append((Entry(_label(line)), *entries, Entry(str(count), value=count)))
+    for fact in grid.facts(column, gallery):
         values = [*fact.recalls, fact.rsum]
         texts = [Entry(f"{value:.1f}", value=value) for value in values]
         rows.append((Entry(f"{fact.method} (published)"), *texts, Entry("")))
-    return Table(_column_label(grid, column), ("", *HEADINGS, "seeds"), tuple(rows))
+    ranked = f", {grid.evaluations[gallery].label}" if len(grid.evaluations) > 1 else ""
+    return Table(_column_label(grid, column) + ranked, ("", *HEADINGS, "seeds"), tuple(rows))
 
 
 def _cost(grid: _Grid) -> Table:
@@ -206,9 +214,9 @@ _JUDGED = ("injected", "auroc", "rematched")
 
 def _reading(grid: _Grid) -> list[str]:
     counts = {len(found) for found in grid.results.values()}
-    splits = {result.split for found in grid.results.values() for result in found.values()}
+    splits = {label for found in grid.results.values() for r in found.values() for label, _ in r.galleries}
     sentences = [
-        f"Recalls in percent on {', '.join(sorted(splits)) or 'nothing yet'}; ties count against the model. "
+        f"Recalls in percent on {' and '.join(sorted(splits)) or 'nothing yet'}; ties count against the model. "
         "Mean ± sample standard deviation over seeds; bold where the best leads the runner-up by more than the larger "
         "of their two spreads."
     ]
@@ -248,30 +256,29 @@ def _origin(grid: _Grid, down: dict[str, Any]) -> list[str]:
     ]
 
 
-def _records(grid: _Grid) -> list[dict[str, str | float | int | None]]:
-    found: list[dict[str, str | float | int | None]] = []
-    for column in grid.columns:
+def _records(grid: _Grid) -> list[Record]:
+    found: list[Record] = []
+    for column, gallery in product(grid.columns, range(len(grid.evaluations))):
+        place: Record = {"column": column, "gallery": grid.evaluations[gallery].label}
         for line in grid.lines:
-            results = grid.of(line, column)
-            if not results:
-                continue
-            record: dict[str, str | float | int | None] = {"source": "measured", "row": line.key, "column": column}
-            for metric in RECALLS:
-                value = grid.figures(line, column, metric)
-                assert value is not None
-                record |= {metric: value.mean, f"{metric}_std": value.spread}
-            first = next(iter(results.values()))
-            record |= {
-                "seeds": len(results),
-                "networks": first.networks,
-                "noise": " ".join(sorted({r.noise[:12] for r in results.values() if r.noise is not None})),
-            }
-            for name in ("passes", "seconds", "injected", "estimated", "auroc", "rematched"):
-                values = figure([v for r in results.values() if (v := getattr(r, name)) is not None])
-                record[name] = None if values is None else values.mean
-            record["code"] = "; ".join(sorted({r.code for r in results.values()}))
-            found.append(record)
-        for fact in grid.facts(column):
+            figures = {metric: grid.figures(line, column, metric, gallery) for metric in RECALLS}
+            record: Record = {"source": "measured", "row": line.key, **place}
+            for metric, value in figures.items():
+                if value is not None:
+                    record |= {metric: value.mean, f"{metric}_std": value.spread}
+            if "rsum" in record:
+                found.append(record | _facts_of_runs(list(grid.of(line, column).values())))
+        for fact in grid.facts(column, gallery):
             printed = dict(zip(RECALLS, (*fact.recalls, fact.rsum), strict=True))
-            found.append({"source": f"published {fact.table}", "row": fact.method, "column": column, **printed})
+            found.append({"source": f"published {fact.table}", "row": fact.method, **place, **printed})
     return found
+
+
+def _facts_of_runs(results: list[Result]) -> Record:
+    record: Record = {"seeds": len(results), "networks": results[0].networks}
+    record["noise"] = " ".join(sorted({r.noise[:12] for r in results if r.noise is not None}))
+    for name in ("passes", "seconds", "injected", "estimated", "auroc", "rematched"):
+        values = figure([v for r in results if (v := getattr(r, name)) is not None])
+        record[name] = None if values is None else values.mean
+    record["code"] = "; ".join(sorted({r.code for r in results}))
+    return record
