@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: demo test test-slow lint format bench setup clean help
+.PHONY: demo test test-slow lint format bench setup setup-browser clean help
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 setup: $(STAMP) ## Make .venv with everything pinned in constraints.txt
 
@@ -19,6 +19,16 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[track,dev]' 2> .venv/pip.log \
 	  || { cat .venv/pip.log; exit 1; }
 	@touch $@
+
+setup-browser: $(STAMP) ## Install what the browser tests need: Playwright, and Chromium from Debian's packages
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[track,dev,browser]' 2> .venv/pip.log \
+	  || { cat .venv/pip.log; exit 1; }
+	@command -v chromium > /dev/null || test -n "$$MISPAIR_CHROMIUM" \
+	  || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null; } \
+	  || { echo "Chromium is missing; install it as root (apt-get install chromium) or set MISPAIR_CHROMIUM to its path."; exit 2; }
+	@command -v chromium > /dev/null || test -n "$$MISPAIR_CHROMIUM" \
+	  || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } > .venv/apt.log 2>&1 \
+	  || { cat .venv/apt.log; exit 1; }
 
 demo: $(STAMP) ## See what mispair does, on embedded data
 	@$(BIN)/mispair demo

@@ -19,6 +19,7 @@ VERBS = {
     "doctor": "mispair.cli.doctor",
     "evaluate": "mispair.cli.evaluate",
     "experiments": "mispair.cli.experiments",
+    "report": "mispair.cli.report",
     "runs": "mispair.cli.runs",
     "train": "mispair.cli.train",
 }

@@ -23,6 +23,7 @@ class Axes:
     y: tuple[float, float]
     width: int = 360
     height: int = 200
+    root: bool = False  # heights by their square root: a tall bar leaves small ones visible
 
     def px(self, x: float) -> float:
         low, high = self.x
@@ -30,7 +31,12 @@ class Axes:
 
     def py(self, y: float) -> float:
         low, high = self.y
-        return self.height - _BOTTOM - (y - low) / ((high - low) or 1.0) * (self.height - _TOP - _BOTTOM)
+        share = (y - low) / ((high - low) or 1.0)
+        return (
+            self.height
+            - _BOTTOM
+            - (math.sqrt(max(share, 0.0)) if self.root else share) * (self.height - _TOP - _BOTTOM)
+        )
 
     def bars(self, edges: Numbers, heights: Numbers, classes: Sequence[str] | str) -> Html:
         """One bar between each two edges."""
@@ -75,7 +81,7 @@ class Axes:
         """The whole drawing; `label` is what somebody hears who does not see it."""
         base = self.height - _BOTTOM
         parts: list[Html] = []
-        for value in ticks(*self.y, most=4):
+        for value in _root_ticks(self.y[1]) if self.root else ticks(*self.y, most=4):
             at = _n(self.py(value))
             parts.append(tag("line", class_="grid", x1=_LEFT, x2=self.width - _RIGHT, y1=at, y2=at))
             parts.append(
@@ -117,6 +123,11 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [k * step for k in range(first, last + 1)]
+
+
+def _root_ticks(high: float) -> list[float]:
+    """0 and round values that are about evenly spaced by their square roots."""
+    return [0.0, *dict.fromkeys(ticks(0.0, high * share, most=1)[-1] for share in (0.06, 0.25, 0.56, 1.0))]
 
 
 def short(value: float) -> str:

@@ -7,6 +7,8 @@ from mispair.report.content import Costs, Curve, History, Losses, Ranked
 from mispair.report.html import Html, join, tag
 from mispair.report.text import clamped
 
+_TALL = 12  # a highest bar this many times the middle one hides the others
+
 
 def legend(*entries: tuple[str, str]) -> Html:
     """(class, name) of what is drawn."""
@@ -16,19 +18,25 @@ def legend(*entries: tuple[str, str]) -> Html:
 def losses(part: Losses) -> Html:
     """The histogram, the two components and the cut."""
     top = max([*part.counts, *part.curves[0], *part.curves[1], 1.0]) * 1.08
-    axes = Axes((part.edges[0], part.edges[-1]), (0.0, top), width=720, height=270)
+    seen = sorted(count for count in part.counts if count > 0)
+    root = bool(seen) and top > _TALL * seen[len(seen) // 2]
     sides = ["mismatched" if share > 0.5 else "matched" for share in part.mismatched]
-    marks = [
-        axes.bars(part.edges, part.counts, [f"bar {side}" for side in sides]),
-        axes.line(part.grid, part.curves[0], "matched"),
-        axes.line(part.grid, part.curves[1], "mismatched dashed"),
-    ]
-    if part.threshold is not None:
-        marks.append(axes.rule(part.threshold, "the split"))
     label = f"Histogram of {part.what} with two fitted components. {part.said}"
+    name = f"{part.what}; heights by square root" if root else part.what
+    drawn = []
+    for form, width, height in (("wide", 760, 280), ("narrow", 360, 230)):
+        axes = Axes((part.edges[0], part.edges[-1]), (0.0, top), width, height, root)
+        marks = [
+            axes.bars(part.edges, part.counts, [f"bar {side}" for side in sides]),
+            axes.line(part.grid, part.curves[0], "matched"),
+            axes.line(part.grid, part.curves[1], "mismatched dashed"),
+        ]
+        if part.threshold is not None:
+            marks.append(axes.rule(part.threshold, "the split"))
+        drawn.append(axes.draw(label, *marks, x_name=name, form=form))
     return join(
         [
-            axes.draw(label, *marks, x_name=part.what, form="wide"),
+            drawn,
             legend(
                 ("bar matched", "called matched"),
                 ("bar mismatched", "called mismatched"),

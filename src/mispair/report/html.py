@@ -18,7 +18,7 @@ class Html(str):
     __slots__ = ()
 
 
-_VOID = frozenset({"meta", "link", "img", "input", "br", "hr", "rect", "line", "path", "circle", "polyline"})
+_VOID = frozenset({"meta", "link", "img", "input"})
 # Embeddings, overrides and isolates could reach beyond the element that holds them, even beyond <bdi>.
 _UNSHOWN = re.compile("[\x80-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421} | dict.fromkeys((9, 10, 13), 32)

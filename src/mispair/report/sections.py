@@ -95,7 +95,8 @@ def _losses(page: Page) -> Html | None:
 def _curves(page: Page) -> Html | None:
     if not page.curves:
         return None
-    return tag("div", *[figures.curve(part) for part in page.curves], class_="figures")
+    text = "What retrieval reached on held-out pairs after each epoch, and what the method said of itself on the way."
+    return join([_prose(text), tag("div", *[figures.curve(part) for part in page.curves], class_="figures")])
 
 
 def _history(page: Page) -> Html | None:
@@ -188,7 +189,7 @@ def _picture(uri: str, name: str, side: int) -> Html:
         return tag(
             "span", tag("span", "no picture"), class_="tile", role="img", aria_label=f"{name}: no picture", title=name
         )
-    return tag("img", src=uri, alt=name, title=name, width=side, height=side, loading="lazy", class_="tile")
+    return tag("img", src=uri, alt=name, title=name, width=side, height=side, class_="tile")
 
 
 def _pairs(page: Page) -> Html | None:

@@ -13,105 +13,81 @@ TEXT_BUDGET = 2_400_000  # bytes of all texts together: the page stays under 5 M
 _CUTS = (20_000, 10_000, 4_000, 2_000, 1_000, 500, 250, 120, 60)
 
 
+# key of the data, heading, explanation, digits (None: text), whether the largest comes first
+_COLUMNS: tuple[tuple[str, str, str, int | None, bool], ...] = (
+    ("p", "p", "probability that the pair does not match", 2, True),
+    ("i", "image", "the image as named in the data", None, False),
+    ("c", "given caption", "the caption it came with", None, False),
+    ("q", "proposed caption", "the caption of the set that fits better", None, False),
+    ("w", "weight", "share of the image's mass on the proposed caption", 2, True),
+    ("s", "score", "of the given pair, by the model", 2, False),
+    ("r", "rank", "of the given caption for its image, 1 is best", 0, True),
+)
+
+
 def pair_table(part: Pairs) -> Html:
     """Controls, table and data."""
-    data, cut = _columns(part)
-    with_proposals = any(row.proposed_caption is not None for row in part.rows)
-    notes = [
-        f"All {part.of:,} pairs." if len(part.rows) == part.of else f"The {len(part.rows):,} worst of {part.of:,}."
+    data, cut = _data(part)
+    shown = [column for column in _COLUMNS if column[0] in data["columns"]]
+    first = [tag("tr", *[_cell(row, key, digits) for key, _, _, digits, _ in shown]) for row in part.rows[:STATIC]]
+    table = tag("table", tag("thead", tag("tr", *[_heading(*column) for column in shown])), tag("tbody", *first))
+    pager = [
+        tag("button", "‹ previous", type="button", id="page-back"),
+        tag("span", id="page-at", role="status"),
+        tag("button", "next ›", type="button", id="page-on"),
     ]
-    if cut is not None:
-        notes.append(f"Texts longer than {cut:,} characters are cut here.")
-    if part.source and (cut is not None or len(part.rows) < part.of):
-        notes.append(f"{part.source} holds everything.")
     return join(
         [
-            _controls(part, with_proposals),
-            tag(
-                "div",
-                tag(
-                    "table", _head(with_proposals), tag("tbody", *[_row(r, with_proposals) for r in part.rows[:STATIC]])
-                ),
-                id="pairs-view",
-                class_="scroll",
-            ),
-            tag(
-                "div",
-                tag("button", "‹ previous", type="button", id="page-back"),
-                tag("span", id="page-at", role="status"),
-                tag("button", "next ›", type="button", id="page-on"),
-                class_="pager",
-                hidden=True,
-                id="pager",
-            ),
-            tag("p", " ".join(notes), class_="quiet"),
+            _controls(data["columns"]),
+            tag("div", table, id="pairs-view", class_="scroll"),
+            tag("div", *pager, class_="pager", hidden=True, id="pager"),
+            tag("p", _said(part, cut), class_="quiet"),
             data_island(data, "pairs-data"),
         ]
     )
 
 
-def _controls(part: Pairs, with_proposals: bool) -> Html:
+def _said(part: Pairs, cut: int | None) -> str:
+    """How much of the data this is."""
+    whole = len(part.rows) == part.of
+    notes = [f"All {part.of:,} pairs." if whole else f"The {len(part.rows):,} worst of {part.of:,}."]
+    if cut is not None:
+        notes.append(f"Texts longer than {cut:,} characters are cut here.")
+    if part.source and (cut is not None or not whole):
+        notes.append(f"{part.source} holds everything.")
+    return " ".join(notes)
+
+
+def _controls(columns: dict[str, Any]) -> Html:
     choices = [("all", "all pairs"), ("flagged", "judged mismatched"), ("kept", "judged matched")]
-    if with_proposals:
+    if "q" in columns:
         choices.append(("proposed", "with a proposed caption"))
-    if any(row.swap_with is not None for row in part.rows):
+    if "x" in columns:
         choices.append(("swap", "an exchange mends two"))
-    if any(row.truth is not None for row in part.rows):
+    if "y" in columns:
         choices.append(("wrong", "misjudged (truth known)"))
-    return tag(
-        "form",
-        tag(
-            "label",
-            "Find",
-            tag("input", type="search", id="find", placeholder="caption, image or pair id", spellcheck="false"),
-        ),
-        tag("label", "Show", tag("select", *[tag("option", name, value=value) for value, name in choices], id="show")),
-        tag("span", id="found", role="status"),
-        id="controls",
-        hidden=True,
-        class_="controls",
-    )
+    box = tag("input", type="search", id="find", placeholder="caption, image or pair id", spellcheck="false")
+    menu = tag("select", *[tag("option", name, value=value) for value, name in choices], id="show")
+    labels = tag("label", "Find", box), tag("label", "Show", menu), tag("span", id="found", role="status")
+    return tag("form", *labels, id="controls", hidden=True, class_="controls")
 
 
-COLUMNS = (
-    # key of the data, heading, explanation, whether a larger value comes first
-    ("p", "p", "probability that the pair does not match", True),
-    ("i", "image", "the image as named in the data", False),
-    ("c", "given caption", "the caption it came with", False),
-    ("q", "proposed caption", "the caption of the set that fits better", False),
-    ("w", "weight", "share of the image's mass on the proposed caption", True),
-    ("s", "score", "of the given pair, by the model", False),
-    ("r", "rank", "of the given caption for its image, 1 is best", True),
-)
+def _heading(key: str, name: str, hint: str, digits: int | None, down: bool) -> Html:
+    about = {"data_key": key, "data_down": down, "data_digits": digits, "title": hint}
+    button = tag("button", name, type="button", **about)
+    return tag("th", button, scope="col", aria_sort="descending" if key == "p" else None, class_=f"col-{key}")
 
 
-def _head(with_proposals: bool) -> Html:
-    cells = []
-    for key, name, hint, down in COLUMNS:
-        if key in "qw" and not with_proposals:
-            continue
-        button = tag("button", name, type="button", data_key=key, data_down="1" if down else None, title=hint)
-        cells.append(
-            tag("th", button, scope="col", aria_sort="descending" if key == "p" else None, class_=f"col-{key}")
-        )
-    return tag("thead", tag("tr", *cells))
+def _cell(row: Pair, key: str, digits: int | None) -> Html:
+    texts = {"i": row.image_id, "c": row.caption, "q": row.proposed_caption}
+    if digits is None:
+        text = texts[key] or ""
+        return tag("td", isolated(text) if key == "i" else clamped(text), class_=f"col-{key}")
+    number = {"p": row.p_mismatch, "w": row.proposed_weight, "s": row.score, "r": row.caption_rank}[key]
+    return tag("td", "" if number is None else f"{number:,.{digits}f}", class_=f"col-{key}")
 
 
-def _row(row: Pair, with_proposals: bool) -> Html:
-    cells = [
-        tag("td", f"{row.p_mismatch:.2f}", class_="col-p"),
-        tag("td", isolated(row.image_id), class_="col-i"),
-        tag("td", clamped(row.caption), class_="col-c"),
-    ]
-    if with_proposals:
-        cells.append(tag("td", clamped(row.proposed_caption or ""), class_="col-q"))
-        cells.append(tag("td", _number(row.proposed_weight, 2), class_="col-w"))
-    cells.append(tag("td", _number(row.score, 2), class_="col-s"))
-    cells.append(tag("td", _number(row.caption_rank, 0), class_="col-r"))
-    return tag("tr", *cells)
-
-
-def _columns(part: Pairs) -> tuple[dict[str, Any], int | None]:
+def _data(part: Pairs) -> tuple[dict[str, Any], int | None]:
     """Columns of numbers, texts numbered once each; and at which length texts were cut, if any was."""
     texts: dict[str, int] = {}
 
@@ -158,7 +134,3 @@ def _size(text: str) -> int:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:,.{digits}f}"

@@ -9,7 +9,7 @@ from mispair.report.html import Html, join, tag
 
 SHOWN = 280  # characters before a text is folded
 MOST = 20_000  # characters of one text in the page
-_LEVELS = (0.12, 0.4, 0.75)  # of the strongest word: from here on a word is marked faintly, clearly, strongly
+_LEVELS = (0.2, 0.45, 0.8)  # of the strongest word: from here on a word is marked faintly, clearly, strongly
 
 
 def isolated(text: str, **attributes: object) -> Html:

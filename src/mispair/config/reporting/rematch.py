@@ -40,14 +40,15 @@ def propose(run: LoadedRun, data: PairData, flagged: NDArray[np.int64]) -> list[
     given[torch.from_numpy(row), torch.arange(len(pairs))] = True
     plan = partial_transport(1 - scores.double(), MASS, ENTROPY, given).plan
     moved = plan.sum(1)
+    order = plan.argsort(dim=1, descending=True)
+    asked = [0] * len(images)  # pairs of each image that have had their proposal: the next one gets another caption
     found = []
     for k, pair in enumerate(pairs.tolist()):
         mine = int(row[k])
-        if float(moved[mine]) * len(images) < MASS:
-            continue
-        best = int(plan[mine].argmax())
+        best = int(order[mine, asked[mine]])
         gain = float(scores[mine, best] - scores[mine, k])
-        if gain > 0:
+        if gain > 0 and not given[mine, best] and float(moved[mine]) * len(images) >= MASS:
+            asked[mine] += 1
             found.append(Proposal(pair, int(pairs[best]), float(plan[mine, best] / moved[mine]), gain))
     return found
 

@@ -40,7 +40,7 @@ def judge_words(
 
 @torch.no_grad()
 def _effects(run: LoadedRun, data: PairData, image_row: int, tokens: list[str]) -> list[float | None]:
-    """What the score gains from each word; None for words the model does not know."""
+    """What the score gains from each word; None for punctuation and words the model does not know."""
     vocabulary = run.vocabulary
     assert vocabulary is not None, "words are judged where there are words"
     if not tokens:
@@ -57,7 +57,10 @@ def _effects(run: LoadedRun, data: PairData, image_row: int, tokens: list[str]) 
             shown, said = model.encode_images(images, image_mask), model.encode_texts(texts, text_mask)
             total += model.link(model.similarity(shown, said))[0].float()
     scores = (total / len(run.models)).tolist()
-    return [None if ids[k + 1] == UNK else scores[0] - scores[k + 1] for k in range(len(tokens))]
+    return [
+        scores[0] - scores[k + 1] if ids[k + 1] != UNK and any(map(str.isalnum, token)) else None
+        for k, token in enumerate(tokens)
+    ]
 
 
 def _spans(caption: str, tokens: list[str]) -> list[tuple[int, int] | None]:

@@ -36,7 +36,7 @@
   const island = byId("pairs-data");
   if (!island) return;
   const { columns, texts, pictures } = JSON.parse(island.textContent);
-  const size = 50;
+  const size = 25;
   const count = columns.p.length;
   const value = (key, row) => (columns[key] ? columns[key][row] : null);
   const text = (key, row) => { const at = value(key, row); return at === null ? null : texts[at]; };
@@ -45,8 +45,7 @@
   const body = view.querySelector("tbody");
   const headings = [...view.querySelectorAll("th button")];
   const keys = headings.map((heading) => heading.dataset.key);
-  const words = new Set(["i", "c", "q"]);
-  const digits = { p: 2, w: 2, s: 2, r: 0 };
+  const digits = Object.fromEntries(headings.map((heading) => [heading.dataset.key, heading.dataset.digits]));
   const collator = new Intl.Collator(undefined, { numeric: true });
   let order = [...Array(count).keys()];
   let rows = order;
@@ -70,12 +69,11 @@
     const image = make("img", "tile");
     image.src = pictures[at];
     image.alt = texts[at];
-    image.loading = "lazy";
     return image;
   };
 
   const cell = (key, row) => {
-    if (!words.has(key)) return make("td", `col-${key}`, number(value(key, row), digits[key]));
+    if (digits[key] !== undefined) return make("td", `col-${key}`, number(value(key, row), digits[key]));
     const said = text(key, row);
     const shown = said === null ? null : isolated(said, "cut");
     return make("td", `col-${key}`, key === "i" ? picture(value("i", row)) : null, shown);
@@ -148,13 +146,13 @@
   const sort = (heading) => {
     const head = heading.closest("th");
     const key = heading.dataset.key;
-    const first = heading.dataset.down ? "descending" : "ascending";
-    const second = heading.dataset.down ? "ascending" : "descending";
+    const first = heading.dataset.down !== undefined ? "descending" : "ascending";
+    const second = heading.dataset.down !== undefined ? "ascending" : "descending";
     const way = head.getAttribute("aria-sort") === first ? second : first;
     for (const other of headings) other.closest("th").removeAttribute("aria-sort");
     head.setAttribute("aria-sort", way);
     const sign = way === "ascending" ? 1 : -1;
-    const compare = words.has(key)
+    const compare = digits[key] === undefined
       ? (a, b) => collator.compare(text(key, a), text(key, b))
       : (a, b) => value(key, a) - value(key, b);
     const known = [];
