@@ -10,7 +10,7 @@ from mispair.report.text import clamped, isolated
 
 STATIC = 25  # rows that can be read without scripts
 TEXT_BUDGET = 2_400_000  # bytes of all texts together: the page stays under 5 MB
-_CUTS = (20_000, 10_000, 4_000, 2_000, 1_000, 500, 250, 120, 60)
+_CUTS = (20_000, 10_000, 4_000, 2_000, 1_000, 500, 250, 120, 60, 30, 15, 8)
 
 
 # key of the data, heading, explanation, digits (None: text), whether the largest comes first
@@ -116,7 +116,7 @@ def _data(part: Pairs) -> tuple[dict[str, Any], int | None]:
     shown = [visible(text) for text in texts]
     cut = _cut(shown)
     if cut is not None:
-        shown = [text if len(text) <= cut else f"{text[:cut]}… ({len(text):,} characters)" for text in shown]
+        shown = [text if len(text) <= cut else text[:cut] + "…" for text in shown]
     return {"columns": kept, "texts": shown, "pictures": pictures}, cut
 
 

@@ -1,0 +1,133 @@
+"""The whole file: complete in itself, safe with any text, in the reader's order."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import pytest
+
+from mispair.report.content import Word
+from mispair.report.page import render
+from mispair.report.text import clamped, words
+from tests.report.samples import HOSTILE, full_page
+from tests.report.test_html import Reader
+
+OURS = {
+    "html", "head", "meta", "link", "title", "style", "body", "a", "header", "div", "h1", "p", "button", "nav", "ol",
+    "li", "main", "section", "h2", "h3", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "b", "figure",
+    "figcaption", "svg", "line", "rect", "polyline", "path", "circle", "text", "span", "i", "small", "bdi", "details",
+    "summary", "article", "img", "del", "ins", "mark", "meter", "form", "label", "input", "select", "option", "kbd",
+    "footer", "script", "pre", "ul",
+}  # fmt: skip
+
+
+def element(page, name):
+    return re.findall(rf"<{name}>(.*?)</{name}>", page, re.DOTALL)
+
+
+def test_sections_are_in_the_readers_order():
+    page = render(full_page())
+    order = re.findall(r'<section id="(\w+)"', page)
+    assert order == [
+        "answer", "recalls", "losses", "curves", "history", "costs", "alignments", "gallery", "pairs", "damage",
+        "provenance",
+    ]  # fmt: skip
+    assert re.findall(r'<a href="#(\w+)">', page) == order[1:]
+
+
+def test_what_is_absent_leaves_no_trace():
+    bare = replace(
+        full_page(), recalls=(), truth={}, losses=None, curves=(), history=None, costs=(), ranked=(), gallery=None,
+        pairs=None, damage=None,
+    )  # fmt: skip
+    assert re.findall(r'<section id="(\w+)"', render(bare)) == ["answer", "provenance"]
+    assert "None of the usual kinds" in render(replace(bare, damage=()))
+
+
+def test_the_policy_allows_this_style_and_this_script_and_nothing_else():
+    page = render(full_page(HOSTILE))
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page).group(1)
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert "unsafe" not in policy
+    (style,), (script,) = element(page, "style"), element(page, "script")
+    for text, kind in ((style, "style-src"), (script, "script-src")):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
+
+
+def test_nothing_is_asked_from_elsewhere():
+    seen = Reader(render(full_page()))
+    for name, value in seen.attributes:
+        if name in ("href", "src", "action", "srcset"):
+            assert value.startswith(("data:", "#")), (name, value)
+    assert "url(" not in element(render(full_page()), "style")[0]
+    assert "@import" not in element(render(full_page()), "style")[0]
+
+
+@pytest.mark.parametrize("pictures", [True, False])
+def test_hostile_text_adds_no_element_and_no_attribute(pictures):
+    page = render(full_page(HOSTILE, pictures))
+    seen = Reader(page)
+    assert set(seen.tags) <= OURS
+    assert seen.tags.count("script") == 2, "the data and our own"
+    names = {name for name, _ in seen.attributes}
+    assert not [name for name in names if name.startswith("on") or name == "style"]
+    assert not set(page) & {chr(code) for code in (*range(9), *range(14, 32), 0x202E, 0x2066)}
+    page.encode()
+
+
+class Ancestors(Reader):
+    """Which elements each text stands in."""
+
+    def __init__(self, page):
+        self.open, self.found = [], []
+        super().__init__(page)
+
+    def handle_starttag(self, tag, attrs):
+        super().handle_starttag(tag, attrs)
+        if tag not in ("meta", "link", "img", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, "every element is closed in its turn"
+
+    def handle_data(self, data):
+        self.found.append((data, tuple(self.open)))
+
+
+def test_strangers_text_is_isolated_in_direction():
+    found = [where for text, where in Ancestors(render(full_page(("עברית",)))).found if "עברית" in text]
+    inside = [where for where in found if "section" in where and where[-1] not in ("script", "p")]
+    assert len(inside) > 100
+    assert all("bdi" in where or "pre" in where for where in inside)
+
+
+def test_a_long_caption_is_folded_and_whole():
+    text = "".join(f"word{k} " for k in range(2_000))
+    folded = clamped(text)
+    assert folded.startswith('<details class="long"><summary><bdi>word0')
+    assert text in folded
+    assert f"all {len(text):,} characters" in folded
+    assert clamped("short") == "<bdi>short</bdi>"
+    assert "and 5 more characters" in clamped("x" * 20_005)
+
+
+def test_words_by_hand():
+    drawn = words([Word("a "), Word("dog", 1.0), Word(" on "), Word("sand", -0.5), Word("!", 0.1)])
+    assert drawn == '<bdi>a <mark class="for-3">dog</mark> on <mark class="against-2">sand</mark>!</bdi>'
+    long = words([Word("dog", 1.0), Word(" " + "x" * 400)])
+    assert long.startswith('<details class="long"><summary><bdi><mark class="for-3">dog</mark> xxx')
+    assert "dog " + "x" * 400 in long
+
+
+def test_without_pictures_no_tile_stands_for_one():
+    page = render(full_page(pictures=False))
+    assert "tile" not in page[page.index("<main") : page.index("<footer")]
+    assert '"card textual"' in page
+    assert "no picture" in render(full_page(pictures=True)), "a broken one is a grey tile"
+
+
+def test_sides_that_are_no_images_and_texts_are_called_by_their_names():
+    page = render(replace(full_page(), sides=("recipe", "sound")))
+    assert "61 of 100 recipes have a right sound in first place" in page
