@@ -1,0 +1,162 @@
+"""judge: a space and a table in, Verdicts out. The one place where evidence, rematching and damage come together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.audit.calibration import calibrate
+from mispair.audit.damage import find_crowded_images, find_empty_captions, find_repeated_captions, find_twins
+from mispair.audit.products import Rows
+from mispair.audit.rematch import Proposals, propose
+from mispair.audit.scan import Cells, Space, Tell, silent
+from mispair.audit.shifts import find_shift
+from mispair.audit.verdicts import SCHEMA, Damage, Facts, Verdicts
+from mispair.data.table import PairTable
+from mispair.errors import InputError
+
+Floats = NDArray[np.float64]
+
+FEWEST = 20  # pairs below which nothing can be calibrated
+
+
+def judge(
+    space: Space,
+    table: PairTable,
+    *,
+    history: Floats | None = None,
+    evidence: tuple[Floats, Floats] | None = None,
+    held_out: str = "the model's own scores",
+    features: Tensor | None = None,
+    other_features: Mapping[str, Tensor] | None = None,
+    run: str | None = None,
+    data: dict[str, Any] | None = None,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Judge every pair of `table`.
+
+    Args:
+        history: (N,) loss averaged over the epochs of the training, see `calibrate`.
+        evidence: (N, F) of the given and (Z, F) of re-paired pairs, where somebody else scored them (cross-fitting).
+        features: (I, d) of the images, to look for twins among them and in `other_features` of other splits.
+    """
+    started = time.monotonic()
+    if len(table) < FEWEST:
+        raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
+    count = len(table)
+    repaired = repair(table.image_rows, table.text_rows)
+    cells = space.look(
+        np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]]), tell
+    )
+    own = cells.evidence(len(space.images), len(space.texts))
+    near = calibrate(own[:count], own[count:], table.image_rows, history)
+    calibration = near if evidence is None else calibrate(*evidence, table.image_rows, history)
+    p = calibration.p_mismatch
+    scores, random = cells.score[:count], cells.score[count:]
+    proposals = propose(space, table.image_rows, table.text_rows, p, scores, near, tell)
+    captions = captions_of(table)
+    damage: list[Damage | None] = [find_shift(space, table.image_rows, table.text_rows, scores, random)]
+    if table.captions is not None:
+        damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
+    names = image_names(table, len(space.images))
+    damage.append(find_crowded_images(table.image_rows, names))
+    if features is not None:
+        damage.append(find_twins(features, table.image_rows, names, other_features or {}))
+    facts = Facts(
+        pairs=count,
+        rate=calibration.rate,
+        rate_low=calibration.rate_low,
+        rate_high=calibration.rate_high,
+        bimodal=calibration.apart,
+        issues=int((p > 0.5).sum()),
+        held_out=held_out,
+        run=run,
+        data=data or {},
+        mixture={"evidence": "suspicion: score and ranks, as they tell given from re-paired pairs"}
+        | calibration.histogram(),
+        damage=tuple(found for found in damage if found is not None),
+    )
+    verdicts = Verdicts(_table(table, names, captions, p, cells, proposals, count), facts)
+    return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
+
+
+def repair(image_rows: Rows, text_rows: Rows, seed: int = 0) -> tuple[Rows, Rows]:
+    """Images and texts of the pairs, paired anew at random; pairs that are given stay out."""
+    count = len(image_rows)
+    rng = np.random.default_rng(seed)
+    size = int(np.clip(2 * count, 5_000, 40_000))
+    images, texts = image_rows[rng.integers(count, size=size)], text_rows[rng.integers(count, size=size)]
+    width = int(text_rows.max()) + 1
+    new = ~np.isin(images * width + texts, image_rows * width + text_rows)
+    if new.sum() < FEWEST:
+        raise InputError("every image is paired with every text: there is nothing to compare the pairs with")
+    return images[new], texts[new]
+
+
+def captions_of(table: PairTable) -> list[str]:
+    """(N,) the caption each pair shows; empty where the second side has no words."""
+    if table.captions is None:
+        return [""] * len(table)
+    return [table.captions[row] for row in table.text_rows.tolist()]
+
+
+def image_names(table: PairTable, count: int) -> list[str]:
+    return list(table.image_ids) if table.image_ids is not None else [str(row) for row in range(count)]
+
+
+def _look(p: Floats) -> NDArray[np.int64]:
+    """Order of what is most worth a person's look: where the decision at 1/2 is most likely to be mistaken."""
+    place = np.empty(len(p), np.int64)
+    place[np.lexsort((np.arange(len(p)), -np.minimum(p, 1 - p)))] = np.arange(1, len(p) + 1)
+    return place
+
+
+def _table(
+    table: PairTable,
+    names: list[str],
+    captions: list[str],
+    p: Floats,
+    cells: Cells,
+    proposals: Proposals,
+    count: int,
+) -> pa.Table:
+    ids = table.text_ids
+    shown_images = [names[row] for row in table.image_rows.tolist()]
+
+    def of_pair(values: list[str], pairs: Rows) -> list[str | None]:
+        return [values[pair] if pair >= 0 else None for pair in pairs.tolist()]
+
+    def optional(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+        return pa.array(values, mask=missing)
+
+    no_caption, no_image = proposals.caption_pair < 0, proposals.image_pair < 0
+    columns = {
+        "pair": np.arange(count),
+        "pair_id": [str(row) for row in range(count)] if ids is None else [ids[row] for row in table.text_rows],
+        "image_id": shown_images,
+        "caption": captions,
+        "p_mismatch": p,
+        "mismatch_score": 1 - p,
+        "is_mismatch_issue": p > 0.5,
+        "score": cells.score[:count].astype(np.float64),
+        "caption_rank": cells.caption_rank[:count],
+        "image_rank": cells.image_rank[:count],
+        "proposed_caption": of_pair(captions, proposals.caption_pair),
+        "proposed_caption_pair": optional(proposals.caption_pair, no_caption),
+        "proposed_caption_weight": optional(proposals.caption_weight, no_caption),
+        "proposed_caption_gain": optional(proposals.caption_gain, no_caption),
+        "proposed_image_id": of_pair(shown_images, proposals.image_pair),
+        "proposed_image_pair": optional(proposals.image_pair, no_image),
+        "proposed_image_weight": optional(proposals.image_weight, no_image),
+        "proposed_image_gain": optional(proposals.image_gain, no_image),
+        "swap_with": optional(proposals.swap_with, proposals.swap_with < 0),
+        "look": _look(p),
+    }
+    return pa.table(columns, schema=SCHEMA)

@@ -1,0 +1,86 @@
+"""Who is nearest to whom: ranks of cells and best partners from chunked products, never all cells in memory.
+
+Letters: n and m vectors of the two sides, d their width, C cells (row, column) asked about, k partners wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Progress = Callable[[int, int], None]  # done, in all
+Rows = NDArray[np.int64]
+
+REFERENCE = 16_384  # items a rank is counted over; of more, this many drawn at random stand for all
+_CHUNK = 1 << 22  # cells of a product held at a time
+_TIE = 1e-6  # scores closer than this are equal: two ways of adding up the same product differ by as much
+
+
+def cell_scores(a: Tensor, b: Tensor, rows: Rows, cols: Rows) -> NDArray[np.float32]:
+    """Inner products of the listed cells: a (n, d), b (m, d) -> (C,)."""
+    out = np.empty(len(rows), np.float32)
+    step = max(1, _CHUNK // a.shape[1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        out[part] = (a[_index(rows[part])] * b[_index(cols[part])]).sum(1).numpy()
+    return out
+
+
+def cell_ranks(
+    a: Tensor, b: Tensor, rows: Rows, cols: Rows, scores: NDArray[np.float32], progress: Progress | None = None
+) -> NDArray[np.int64]:
+    """Rank (from 1) of each cell's column among all columns for its row; ties count against it. (C,)
+
+    Beyond `REFERENCE` columns the rank is an estimate: that of a random sample, scaled up.
+    """
+    sample = np.arange(len(b))
+    if len(b) > REFERENCE:
+        sample = np.sort(np.random.default_rng(0).choice(len(b), REFERENCE, replace=False))
+    others = b[_index(sample)].T.contiguous()
+    where = np.searchsorted(sample, cols).clip(max=len(sample) - 1)
+    sampled = sample[where] == cols
+    order = np.argsort(rows, kind="stable")
+    distinct, first = np.unique(rows[order], return_index=True)
+    ends = np.append(first[1:], len(rows))
+    found = np.empty(len(rows), np.int64)
+    step = max(1, _CHUNK // len(sample))
+    at = 0
+    while at < len(distinct):
+        # As many rows as the chunk holds, counting the cells that each row is asked about.
+        stop = max(at + 1, int(np.searchsorted(ends, first[at] + step, "right")))
+        stop = min(stop, at + step)
+        cells = order[first[at] : ends[stop - 1]]
+        product = a[_index(distinct[at:stop])] @ others
+        mine = product[_index(np.searchsorted(distinct[at:stop], rows[cells]))]
+        own = np.flatnonzero(sampled[cells])
+        mine[_index(own), _index(where[cells[own]])] = -torch.inf
+        level = torch.from_numpy(scores[cells]).unsqueeze(1) - _TIE
+        found[cells] = (mine >= level).sum(1).numpy()
+        at = stop
+        if progress is not None:
+            progress(int(ends[stop - 1]), len(rows))
+    others_in_all = len(b) - 1
+    others_in_sample = np.maximum(len(sample) - sampled, 1)
+    return np.asarray(1 + np.rint(found * (others_in_all / others_in_sample)), np.int64)
+
+
+def best_partners(a: Tensor, b: Tensor, k: int, progress: Progress | None = None) -> tuple[Tensor, Tensor]:
+    """The k best columns of every row, best first: values (n, k) and indices (n, k)."""
+    k = min(k, len(b))
+    values, indices = torch.empty(len(a), k), torch.empty(len(a), k, dtype=torch.long)
+    step = max(1, _CHUNK // len(b))
+    columns = b.T.contiguous()
+    for start in range(0, len(a), step):
+        part = slice(start, start + step)
+        values[part], indices[part] = (a[part] @ columns).topk(k, 1)
+        if progress is not None:
+            progress(min(start + step, len(a)), len(a))
+    return values, indices
+
+
+def _index(rows: Rows) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(rows, np.int64))

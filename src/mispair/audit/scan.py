@@ -1,0 +1,134 @@
+"""Space: what an audit asks of a model, scores and ranks of any cells; made of trained models or of bare vectors.
+
+Letters: I images, M texts, d width of their vectors, C cells (image row, text row), k candidates of a shortlist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mispair.audit.products import Rows, best_partners, cell_ranks, cell_scores
+from mispair.data.pairs import PairData
+from mispair.protocols import RetrievalModel
+from mispair.retrieval.scoring import encode_images, encode_texts, evaluating, score_pairs
+
+Tell = Callable[[str, int, int], None]  # what is being done, done, in all
+Scores = NDArray[np.float32]
+
+_SHORTLIST = 20
+_BATCH = 256
+_SAME = 1e-4  # scores closer than this to the product of the vectors are that product
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What is known about some cells, each (C,)."""
+
+    score: Scores
+    caption_rank: NDArray[np.int64]  # of the text among all texts for the image
+    image_rank: NDArray[np.int64]  # of the image among all images for the text
+
+    def evidence(self, images: int, texts: int) -> NDArray[np.float64]:
+        """(C, 3), larger is more suspicious. Ranks as logarithms: first or tenth matters, 991st or 1000th does not."""
+        return np.column_stack([-self.score, np.log(self.caption_rank / texts), np.log(self.image_rank / images)])
+
+
+@dataclass(frozen=True)
+class Space:
+    """Vectors of both sides, and the score of a cell, which is their product unless a finer model scores."""
+
+    images: Tensor  # (I, d)
+    texts: Tensor  # (M, d)
+    fine: Callable[[Rows, Rows, str], Scores] | None = None
+    shortlists: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None  # scores, indices; by image, by text
+
+    def score(self, rows: Rows, cols: Rows, why: str = "scoring pairs") -> Scores:
+        """(C,) of the listed cells."""
+        return cell_scores(self.images, self.texts, rows, cols) if self.fine is None else self.fine(rows, cols, why)
+
+    def look(self, rows: Rows, cols: Rows, tell: Tell = silent) -> Cells:
+        """Scores and ranks of the listed cells."""
+        score = self.score(rows, cols)
+        near = score if self.fine is None else cell_scores(self.images, self.texts, rows, cols)
+        captions = cell_ranks(
+            self.images, self.texts, rows, cols, near, lambda done, total: tell("ranking captions", done, total)
+        )
+        images = cell_ranks(
+            self.texts, self.images, cols, rows, near, lambda done, total: tell("ranking images", done, total)
+        )
+        if self.shortlists is not None:
+            by_image, by_text = self.shortlists
+            captions = _refined(captions, score, rows, cols, *by_image)
+            images = _refined(images, score, cols, rows, *by_text)
+        return Cells(score, captions, images)
+
+
+def _refined(
+    rank: NDArray[np.int64], score: Scores, rows: Rows, cols: Rows, scores: Tensor, partners: Tensor
+) -> NDArray[np.int64]:
+    """Where a cell is on the shortlist of its row, its rank there by the finer score; elsewhere as it was."""
+    mine = partners.numpy()[rows]
+    listed = (mine == cols[:, None]).any(1)
+    better = (scores.numpy()[rows] >= score[:, None] - 1e-6) & (mine != cols[:, None])
+    return np.where(listed, 1 + better.sum(1), rank)
+
+
+@torch.no_grad()
+def space_of(models: Sequence[RetrievalModel], data: PairData, tell: Tell = silent) -> Space:
+    """The space of trained models, whose mean score counts, on the images and texts of `data`."""
+    images, texts, pooled_images, pooled_texts = [], [], [], []
+    count = len(data.images), len(data.image_of_text)
+    for model in models:
+        images.append(encode_images(model, _batches(model, data.image_batch, count[0], tell, "encoding images")))
+        texts.append(encode_texts(model, _batches(model, data.text_batch, count[1], tell, "encoding texts")))
+        with evaluating(model):
+            pooled_images.append(_pooled(model.pool_images, images[-1]))
+            pooled_texts.append(_pooled(model.pool_texts, texts[-1]))
+    scale = len(models) ** -0.5  # products of joined vectors are then the mean of the products
+    a, b = torch.cat(pooled_images, 1) * scale, torch.cat(pooled_texts, 1) * scale
+
+    def fine(rows: Rows, cols: Rows, why: str) -> Scores:
+        device = images[0].values.device
+        where = [torch.from_numpy(np.ascontiguousarray(x)).to(device) for x in (rows, cols)]
+        scored = score_pairs(models, images, texts, *where, progress=lambda done, total: tell(why, done, total))
+        found: Scores = scored.cpu().numpy()
+        return found
+
+    probe = np.random.default_rng(0).integers(0, count, (min(512, count[0] * count[1]), 2))
+    difference = fine(probe[:, 0], probe[:, 1], "scoring pairs") - cell_scores(a, b, probe[:, 0], probe[:, 1])
+    if np.abs(difference).max() < _SAME:
+        return Space(a, b)
+    shortlists = []
+    for one, other, by_image in ((a, b, True), (b, a, False)):
+        partners = best_partners(one, other, _SHORTLIST, lambda done, total: tell("shortlisting", done, total))[1]
+        queries = np.repeat(np.arange(len(one)), partners.shape[1])
+        cells = (queries, partners.numpy().ravel()) if by_image else (partners.numpy().ravel(), queries)
+        scored = fine(cells[0], cells[1], "scoring the shortlists")
+        shortlists.append((torch.from_numpy(scored).reshape(partners.shape), partners))
+    return Space(a, b, fine, (shortlists[0], shortlists[1]))
+
+
+def _batches(
+    model: Any, read: Callable[[Rows], tuple[Tensor, Tensor]], count: int, tell: Tell, why: str
+) -> Iterator[tuple[Tensor, Tensor]]:
+    assert isinstance(model, nn.Module)
+    device = next(model.parameters(), torch.empty(0)).device
+    for start in range(0, count, _BATCH):
+        values, mask = read(np.arange(start, min(start + _BATCH, count)))
+        yield values.to(device), mask.to(device)
+        tell(why, min(start + _BATCH, count), count)
+
+
+def _pooled(pool: Callable[[Any], Tensor], items: Any) -> Tensor:
+    return torch.cat([pool(items.take(slice(at, at + _BATCH))) for at in range(0, len(items), _BATCH)]).float().cpu()
