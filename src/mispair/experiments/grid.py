@@ -134,8 +134,11 @@ def cells(spec: Spec, path: Path, kind: str, data: str, out: Path, seeds: int, o
 def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data: str, seed: int) -> RunConfig:
     row = line.row
     key = line.key.removesuffix(f"-{line.backbone}") if len(how.backbones) > 1 else line.key
-    file = Path(os.path.normpath(path.parent / how.config.format(config=row.config or key, backbone=line.backbone)))
-    if not file.exists():
+    file = None
+    if how.config is not None:
+        name = how.config.format(config=row.config or key, backbone=line.backbone)
+        file = Path(os.path.normpath(path.parent / name))
+    if file is not None and not file.exists():
         raise InputError(f"{path.name}: row {line.key} needs the configuration {file}, which is not there")
     over: dict[str, Any] = {"data": {"path": data}, "seed": seed}
     if row.method is not None:

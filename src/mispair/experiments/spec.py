@@ -53,7 +53,7 @@ class Evaluation(Section):
 class Kind(Section):
     """How the experiment is run on one kind of data."""
 
-    config: str  # a template such as ../configs/f30k/{config}-{backbone}.yaml, seen from the spec's folder
+    config: str | None = None  # a file such as ../configs/f30k/{config}-{backbone}.yaml, seen from the spec's folder
     backbones: tuple[str, ...] = ("vse",)  # `sgraf` is the mean score of the rows with sgr and saf
     model: str | None = None  # a model preset laid over the configuration, such as {backbone}:small
     set: dict[str, Any] = Field(default_factory=dict)

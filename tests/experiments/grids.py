@@ -1,0 +1,46 @@
+"""A grid of moments: two methods, two rates, on a handful of scenes."""
+
+from pathlib import Path
+
+import yaml
+
+from mispair.experiments.grid import cells
+from mispair.experiments.spec import parse_spec
+
+TINY = {
+    "data.scenes.pictures": 120,
+    "data.min_count": 1,
+    "model.embed": 32,
+    "model.word_dim": 16,
+    "train.batch_size": 32,
+    "train.epochs": 4,
+    "train.lr": 0.003,
+}
+
+
+def tiny_spec(**changes):
+    values = {
+        "name": "tiny",
+        "title": "A <small> grid & its table",
+        "shows": "nothing",
+        "rows": {
+            "plain": {"label": "plain", "method": "plain", "set": {"method.loss": "infonce"}},
+            "l2rm": {"label": "L2RM", "method": "l2rm", "set": {"method.warmup_epochs": 1}},
+        },
+        "columns": {
+            "0.2": {"set": {"data.noise.rate": 0.2}},
+            "0.6": {"set": {"data.noise.rate": 0.6}},
+        },
+        "data": {"scenes": {"set": TINY}},
+    }
+    return values | changes
+
+
+def write_spec(folder: Path, **changes) -> Path:
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(tiny_spec(**changes), sort_keys=False))
+    return path
+
+
+def tiny_cells(out: Path, seeds=1, only=(), **changes):
+    return cells(parse_spec(tiny_spec(**changes), "tiny"), Path("tiny.yaml"), "scenes", "scenes", out, seeds, only)

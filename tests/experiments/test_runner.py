@@ -1,0 +1,234 @@
+"""A grid goes on where it was, whatever happened to it, and ends as if nothing had."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mispair.config.assemble import load_run
+from mispair.errors import InputError
+from mispair.experiments.cell import run_cell
+from mispair.experiments.estimate import TimeLeft, measure
+from mispair.experiments.results import noise_problems, read_cell
+from mispair.experiments.runner import claimed, refuse_changed, run_grid, write_down
+from mispair.experiments.spec import parse_spec
+from mispair.experiments.workers import Workers
+from mispair.retrieval.evaluate import RecallEvaluator
+from tests.experiments.grids import TINY, tiny_cells, tiny_spec, write_spec
+
+
+class Heard:
+    def __init__(self):
+        self.said, self.shown = [], []
+
+    def say(self, line):
+        self.said.append(line)
+
+    def show(self, line):
+        self.shown.append(line)
+
+
+def _start(spec, out, log):
+    command = [sys.executable, "-m", "mispair", "experiments", "run", str(spec), "-o", str(out), "--seeds", "2"]
+    with log.open("w") as file:
+        return subprocess.Popen(command, stderr=subprocess.STDOUT, stdout=file)
+
+
+def _wait(condition, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def _children(process):
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def _finished(out):
+    return sorted(out.glob("cells/*/*/*/metrics.json"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for orphans in /proc")
+def test_killed_and_restarted_it_ends_as_if_nothing_had_happened(tmp_path):
+    spec, out, log = write_spec(tmp_path), tmp_path / "out", tmp_path / "log"
+    grid = _start(spec, out, log)
+    _wait(lambda: len(_finished(out)) >= 2 and list(out.glob("cells/*/*/*/last/state.pt")))
+    workers = _children(grid)
+    assert workers
+    grid.kill()
+    grid.wait(60)
+    _wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 10)
+    done = {path: path.stat().st_mtime_ns for path in _finished(out)}
+    assert 0 < len(done) < 8
+
+    grid = _start(spec, out, log)
+    assert grid.wait(300) == 0, log.read_text()
+    assert "8 of 8 cells are finished" in log.read_text()
+    assert f"{len(done)} of 8 cells are finished already" in log.read_text()
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+
+    for cell in tiny_cells(tmp_path / "at once", seeds=2):
+        run_cell(cell, keep=False, tell=lambda done, total: None)
+        interrupted = out / cell.folder.relative_to(tmp_path / "at once")
+        assert read_cell(interrupted).galleries == read_cell(cell.folder).galleries
+        assert read_cell(interrupted).noise == read_cell(cell.folder).noise
+        assert not (interrupted / "last").exists()
+    assert noise_problems(tiny_cells(out, seeds=2)) == []
+
+
+@pytest.mark.slow
+def test_asked_to_stop_it_saves_first(tmp_path):
+    spec, out, log = write_spec(tmp_path), tmp_path / "out", tmp_path / "log"
+    grid = _start(spec, out, log)
+    _wait(lambda: list(out.glob("cells/*/*/*/last/state.pt")))
+    grid.send_signal(signal.SIGTERM)
+    assert grid.wait(60) == 130
+    assert "The same command goes on" in log.read_text()
+    cell = next(c for c in tiny_cells(out) if c.status() != "finished")
+    assert cell.status() == "begun"
+    run_cell(cell, keep=False, tell=lambda done, total: None)
+    (whole,) = tiny_cells(tmp_path / "at once", only=[f"row={cell.line}", f"column={cell.column}"])
+    run_cell(whole, keep=False, tell=lambda done, total: None)
+    assert read_cell(cell.folder).galleries == read_cell(whole.folder).galleries
+
+
+def test_a_failing_cell_is_reported_and_costs_nothing_else(tmp_path):
+    rows = {
+        "greedy": {"method": "plain", "set": {"train.batch_size": 5000}},
+        "plain": {"method": "plain"},
+    }
+    heard = Heard()
+    cells = tiny_cells(tmp_path, rows=rows, columns={"x": {}})
+    failures, stopped = run_grid(cells, 1, keep=True, threads=1, audience=heard)
+    assert not stopped
+    assert [(f.cell.line, "fewer than one batch of 5000" in f.text) for f in failures] == [("greedy", True)]
+    assert cells[1].status() == "finished"
+    assert (cells[1].folder / "last" / "state.pt").exists()  # keep
+    assert any("greedy x seed 0 failed" in line for line in heard.said)
+    assert any("epoch 2/4" in line and "left" in line for line in heard.shown)
+    assert any(line.startswith("[1/2] plain x seed 0  test rSum") for line in heard.said)
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_its_cell(tmp_path):
+    workers = Workers(1, keep=False)
+    news = []
+    for one in workers.run(tiny_cells(tmp_path, only=["row=plain"])):
+        if one.kind == "epoch" and not news:
+            os.kill(next(iter(workers._busy.values()))[0].pid, signal.SIGKILL)
+        news.append(one)
+    ends = [(one.kind, one.cell.column) for one in news if one.kind != "epoch"]
+    assert ends == [("failed", "0.2"), ("finished", "0.6")]
+    assert "ended with code -9" in next(one.text for one in news if one.kind == "failed")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One finished cell, made in this process."""
+    out = tmp_path_factory.mktemp("grid")
+    (cell,) = tiny_cells(out, only=["row=l2rm", "column=0.6"])
+    run_cell(cell, keep=False, tell=lambda done, total: None)
+    return cell
+
+
+def test_a_changed_cell_is_nobodys_to_throw_away(finished):
+    out = finished.folder.parents[3]
+    (changed,) = tiny_cells(out, only=["row=l2rm", "column=0.6"], data={"scenes": {"set": {**TINY, "train.lr": 0.5}}})
+    assert changed.status() == "changed"
+    assert finished.status() == "finished"
+    with pytest.raises(InputError, match="were run with other values .* --redo"):
+        refuse_changed([changed], redo=False)
+    assert finished.folder.exists()
+
+
+def test_redo_throws_the_changed_cell_away(tmp_path):
+    (cell,) = tiny_cells(tmp_path, only=["row=plain", "column=0.6"])
+    cell.folder.mkdir(parents=True)
+    (cell.folder / "config.yaml").write_text("seed: 17\n")
+    (cell.folder / "metrics.json").write_text("{}")
+    refuse_changed([cell], redo=True)
+    assert cell.status() == "new"
+
+
+def test_where_the_data_lies_does_not_change_a_cell(finished):
+    moved = finished.config.model_copy(update={"data": finished.config.data.model_copy(update={"path": "elsewhere"})})
+    assert type(finished)(**{**vars(finished), "config": moved}).status() == "finished"
+
+
+def test_further_galleries_are_scored_without_training_again(finished):
+    how = {"scenes": {"set": TINY, "evaluate": [{"split": "test"}, {"split": "test", "folds": 3}, {"split": "dev"}]}}
+    out = finished.folder.parents[3]
+    (cell,) = tiny_cells(out, only=["row=l2rm", "column=0.6"], data=how)
+    assert cell.status() == "unscored"
+    before = (cell.folder / "metrics.json").stat().st_mtime_ns
+    run_cell(cell, keep=False, tell=lambda done, total: None)
+    assert cell.status() == "finished"
+    assert (cell.folder / "metrics.json").stat().st_mtime_ns == before
+    galleries = dict(read_cell(cell.folder).galleries)
+    summary = json.loads((cell.folder / "metrics.json").read_text())
+    assert galleries["test"]["rsum"] == pytest.approx(summary["test"]["rsum"])
+    assert galleries["dev"]["rsum"] == pytest.approx(summary["dev"]["rsum"])
+    assert galleries["test, mean of 3 galleries"]["rsum"] > galleries["test"]["rsum"]  # fewer candidates
+    (cell.folder / "gallery.json").unlink()
+
+
+def test_an_ensemble_ranks_by_the_mean_score(tmp_path):
+    rows = {
+        "plain": {"method": "plain", "set": {"method.loss": "infonce", "train.epochs": 1, "data.scenes.pictures": 60}}
+    }
+    data = {"scenes": {"set": {**TINY, "model.embed": 16, "model.word_dim": 8}, "backbones": ["sgr", "saf", "sgraf"]}}
+    small = {"model": "{backbone}:small"}
+    cells = tiny_cells(tmp_path, rows=rows, columns={"0.2": {}}, data={"scenes": {**data["scenes"], **small}})
+    with pytest.raises(InputError, match="is not finished"):
+        run_cell(cells[-1], keep=False, tell=lambda done, total: None)
+    for cell in cells:
+        run_cell(cell, keep=False, tell=lambda done, total: None)
+    runs = [load_run(cell.folder) for cell in cells[:2]]
+    judge = RecallEvaluator(runs[0].open_split("test"))
+    expected = judge.metrics(sum(RecallEvaluator(r.open_split("test")).scores(r.models) for r in runs) / 2)
+    result = read_cell(cells[-1].folder)
+    assert result.rsum == pytest.approx(expected["rsum"])
+    assert result.networks == 2
+    assert result.seconds == pytest.approx(sum(read_cell(cell.folder).seconds for cell in cells[:2]))
+
+
+def test_a_folder_holds_one_experiment_and_one_grid_at_a_time(tmp_path):
+    spec = parse_spec(tiny_spec(), "x")
+    write_down(tmp_path, spec, "scenes", "scenes", 2, "mispair experiments run tiny")
+    write_down(tmp_path, spec, "scenes", "scenes", 1, "mispair experiments run tiny --only row=plain")
+    down = json.loads((tmp_path / "experiment.json").read_text())
+    assert down["seeds"] == 2
+    assert len(down["commands"]) == 2
+    with pytest.raises(InputError, match="holds experiment tiny on scenes"):
+        write_down(tmp_path, parse_spec(tiny_spec(name="other"), "x"), "scenes", "scenes", 1, "")
+    with (
+        claimed(tmp_path),
+        pytest.raises(InputError, match="another 'mispair experiments run' works in"),
+        claimed(tmp_path),
+    ):
+        pass
+
+
+def test_time_left_is_learned_per_row():
+    plain, _, l2rm, other = tiny_cells(Path("out"))
+    timing = TimeLeft()
+    assert timing.left([plain], 1) is None
+    timing.finished(plain, 10.0)
+    timing.finished(l2rm, 30.0)
+    assert timing.of(other) == 30.0
+    assert timing.left([other, l2rm], 2) == 15.0  # the finished one has nothing left
+    unknown = tiny_cells(Path("out"), rows={"new": {"method": "plain"}})[0]
+    assert timing.of(unknown) == 20.0
+
+
+def test_measuring_steps_leaves_nothing_behind_and_grows_with_the_work(finished):
+    short = measure(finished.config)
+    longer = finished.config.model_copy(update={"train": finished.config.train.model_copy(update={"epochs": 40})})
+    assert 0 < short < 60
+    assert measure(longer) > 2 * short
