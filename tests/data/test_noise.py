@@ -189,3 +189,16 @@ def test_impossible_rates(rate: float) -> None:
 def test_configurations_that_contradict_themselves(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         NoiseConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_oracle_keeps_what_belongs_together_and_nothing_else() -> None:
+    noisy = corrupt(pairs(53, 5), 0.6, "image", rng(3))
+    assert noisy.truth is not None
+    kept = noisy.truly_matched()
+    belongs = [(int(text) // 5, int(text)) for text in noisy.text_rows]
+    given = list(zip(noisy.image_rows.tolist(), noisy.text_rows.tolist(), strict=True))
+    expected = [pair for pair, right in zip(given, belongs, strict=True) if pair == right]
+    assert list(zip(kept.image_rows.tolist(), kept.text_rows.tolist(), strict=True)) == expected
+    assert kept.truth is not None
+    assert 0 < len(kept) < len(noisy)
+    assert not kept.truth.mismatched.any()

@@ -24,6 +24,7 @@ class NoiseConfig(Section):
     shift: int = 0  # captions off by this many rows ...
     start: int | None = Field(default=None, ge=0)  # ... from this pair on; unset: the last `rate` share of the pairs
     repeat: bool = False  # one caption shown with a `rate` share of the pairs
+    oracle: bool = False  # leave the mismatched pairs out: what a training that knew the truth would see
 
     @model_validator(mode="after")
     def _one_kind(self) -> NoiseConfig:

@@ -34,6 +34,8 @@ def open_split(
     if config.noise is not None and split == "train":
         index = make_index(pairs, config.noise)
         pairs, noise_hash = apply(pairs, index), index.hash
+        if config.noise.oracle:
+            pairs = pairs.truly_matched()
     notes = source.notes
     texts: TokenStore | FeatureStore
     if source.text_features is not None:

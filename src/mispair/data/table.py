@@ -53,3 +53,10 @@ class PairTable:
         belongs = home[text_rows]
         truth = PairTruth(belongs, image_rows != belongs)
         return replace(self, image_rows=image_rows, text_rows=text_rows, truth=truth)
+
+    def truly_matched(self) -> PairTable:
+        """The pairs that show what belongs together: the yardstick of a training that knows the truth."""
+        assert self.truth is not None, "nobody recorded which pairs were mismatched"
+        kept = np.flatnonzero(~self.truth.mismatched)
+        truth = PairTruth(self.truth.image_rows[kept], self.truth.mismatched[kept])
+        return replace(self, image_rows=self.image_rows[kept], text_rows=self.text_rows[kept], truth=truth)
