@@ -151,4 +151,4 @@ def _apart(suspicion: Floats, wrong: Floats, rate: float) -> bool:
     AUROC(given, re-paired) = (1 - rate) · AUROC(matched, re-paired) + rate / 2, since mismatched are like re-paired.
     """
     below = np.searchsorted(np.sort(suspicion), wrong, "left").mean() / len(suspicion)
-    return rate < 0.99 and (below - rate / 2) / (1 - rate) > _APART
+    return bool(rate < 0.99 and (below - rate / 2) / (1 - rate) > _APART)

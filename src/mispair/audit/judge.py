@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,7 @@ def judge(
     *,
     history: Floats | None = None,
     evidence: tuple[Floats, Floats] | None = None,
+    more_evidence: Callable[[Rows, Rows], Floats] | None = None,
     held_out: str = "the model's own scores",
     features: Tensor | None = None,
     other_features: Mapping[str, Tensor] | None = None,
@@ -45,6 +46,7 @@ def judge(
     Args:
         history: (N,) loss averaged over the epochs of the training, see `calibrate`.
         evidence: (N, F) of the given and (Z, F) of re-paired pairs, where somebody else scored them (cross-fitting).
+        more_evidence: of cells (image rows, text rows) -> (C, F'), beside score and ranks.
         features: (I, d) of the images, to look for twins among them and in `other_features` of other splits.
     """
     started = time.monotonic()
@@ -52,17 +54,18 @@ def judge(
         raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
     count = len(table)
     repaired = repair(table.image_rows, table.text_rows)
-    cells = space.look(
-        np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]]), tell
-    )
+    rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
+    cells = space.look(rows, cols, tell)
     own = cells.evidence(len(space.images), len(space.texts))
     near = calibrate(own[:count], own[count:], table.image_rows, history)
+    if more_evidence is not None:
+        more = np.column_stack([own, more_evidence(rows, cols)])
+        evidence = more[:count], more[count:]
     calibration = near if evidence is None else calibrate(*evidence, table.image_rows, history)
     p = calibration.p_mismatch
-    scores, random = cells.score[:count], cells.score[count:]
-    proposals = propose(space, table.image_rows, table.text_rows, p, scores, near, tell)
+    proposals = propose(space, table.image_rows, table.text_rows, p, cells.score[:count], near, tell)
     captions = captions_of(table)
-    damage: list[Damage | None] = [find_shift(space, table.image_rows, table.text_rows, scores, random)]
+    damage: list[Damage | None] = [find_shift(space.images, space.texts, table.image_rows, table.text_rows, repaired)]
     if table.captions is not None:
         damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
     names = image_names(table, len(space.images))

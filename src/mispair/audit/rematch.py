@@ -28,9 +28,10 @@ SUSPECT = 0.25  # p_mismatch from which an image and a caption take part
 _SHORTLIST = 32
 _ENTROPY = 0.08  # in standard deviations of the score of a random cell; measured in docs/audit.md
 _LIGHTEST = 0.2  # share of a pair's mass below which nothing is proposed
-_ROUNDS = 300
+_ROUNDS = 200
 _ASKED = 500  # pairs of captions that are asked whether they moved together
-_ROWS, _COLUMNS = 1024, 4096  # of one block: 32 MB of plan
+_WHOLE = 4096  # images up to which there is one block; beyond, images that lie together share one
+_ROWS, _COLUMNS = 512, 2048  # of a block among many
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +174,14 @@ def _plan(space: Space, suspects: _Suspects, rows: Rows, cols: Rows, score: Floa
     image_mass = np.bincount(suspects.image, suspects.p, len(suspects.images))
     text_mass = np.bincount(suspects.text, suspects.p, len(suspects.texts))
     left = text_mass.copy()
-    vectors = space.images[torch.from_numpy(suspects.images)]
-    direction = torch.pca_lowrank(vectors - vectors.mean(0), q=1)[2][:, 0] if len(vectors) > _ROWS else None
-    along = np.arange(len(vectors)) if direction is None else np.argsort((vectors @ direction).numpy(), kind="stable")
     weight = np.zeros(len(rows))
-    block_of = np.empty(len(vectors), np.int64)
-    block_of[along] = np.arange(len(vectors)) // _ROWS
+    block_of = _blocks(space.images[torch.from_numpy(suspects.images)])
+    whole = block_of.max() == 0
     by_block = np.argsort(block_of[rows], kind="stable")
     bounds = np.searchsorted(block_of[rows][by_block], np.arange(block_of.max() + 2))
     for block in range(len(bounds) - 1):
         cells = by_block[bounds[block] : bounds[block + 1]]
-        cells = _widest(cells, cols, score)
+        cells = cells if whole else _widest(cells, cols, score)
         if len(cells) == 0:
             continue
         here, r = np.unique(rows[cells], return_inverse=True)
@@ -202,6 +200,20 @@ def _plan(space: Space, suspects: _Suspects, rows: Rows, cols: Rows, score: Floa
         left[there] -= plan.sum(0)
         tell("rematching", block + 1, len(bounds) - 1)
     return weight
+
+
+def _blocks(vectors: Tensor) -> Rows:
+    """The block of each image: all in one, or groups of `_ROWS` that lie near the same of some of them."""
+    block_of = np.zeros(len(vectors), np.int64)
+    if len(vectors) <= _WHOLE:
+        return block_of
+    centres = vectors[torch.from_numpy(np.random.default_rng(0).permutation(len(vectors))[: len(vectors) // _ROWS])]
+    for _ in range(3):  # a few rounds of k-means; it only has to bring together what may compete
+        nearest = best_partners(vectors, centres, 1)[1][:, 0]
+        total = torch.zeros_like(centres).index_add_(0, nearest, vectors)
+        centres = torch.nn.functional.normalize(total, dim=1)
+    block_of[np.argsort(nearest.numpy(), kind="stable")] = np.arange(len(vectors)) // _ROWS
+    return block_of
 
 
 def _widest(cells: Rows, cols: Rows, score: Floats) -> Rows:

@@ -85,13 +85,22 @@ def _refined(
 
 
 @torch.no_grad()
-def space_of(models: Sequence[RetrievalModel], data: PairData, tell: Tell = silent) -> Space:
-    """The space of trained models, whose mean score counts, on the images and texts of `data`."""
+def space_of(
+    models: Sequence[RetrievalModel],
+    data: PairData,
+    tell: Tell = silent,
+    *,
+    image_rows: Rows | None = None,
+    text_rows: Rows | None = None,
+) -> Space:
+    """The space of trained models, whose mean score counts, on the images and texts of `data`, or on some of them."""
     images, texts, pooled_images, pooled_texts = [], [], [], []
-    count = len(data.images), len(data.image_of_text)
+    image_rows = np.arange(len(data.images)) if image_rows is None else image_rows
+    text_rows = np.arange(len(data.image_of_text)) if text_rows is None else text_rows
+    count = len(image_rows), len(text_rows)
     for model in models:
-        images.append(encode_images(model, _batches(model, data.image_batch, count[0], tell, "encoding images")))
-        texts.append(encode_texts(model, _batches(model, data.text_batch, count[1], tell, "encoding texts")))
+        images.append(encode_images(model, _batches(model, data.image_batch, image_rows, tell, "encoding images")))
+        texts.append(encode_texts(model, _batches(model, data.text_batch, text_rows, tell, "encoding texts")))
         with evaluating(model):
             pooled_images.append(_pooled(model.pool_images, images[-1]))
             pooled_texts.append(_pooled(model.pool_texts, texts[-1]))
@@ -120,14 +129,14 @@ def space_of(models: Sequence[RetrievalModel], data: PairData, tell: Tell = sile
 
 
 def _batches(
-    model: Any, read: Callable[[Rows], tuple[Tensor, Tensor]], count: int, tell: Tell, why: str
+    model: Any, read: Callable[[Rows], tuple[Tensor, Tensor]], rows: Rows, tell: Tell, why: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
     assert isinstance(model, nn.Module)
     device = next(model.parameters(), torch.empty(0)).device
-    for start in range(0, count, _BATCH):
-        values, mask = read(np.arange(start, min(start + _BATCH, count)))
+    for start in range(0, len(rows), _BATCH):
+        values, mask = read(rows[start : start + _BATCH])
         yield values.to(device), mask.to(device)
-        tell(why, min(start + _BATCH, count), count)
+        tell(why, min(start + _BATCH, len(rows)), len(rows))
 
 
 def _pooled(pool: Callable[[Any], Tensor], items: Any) -> Tensor:

@@ -32,18 +32,20 @@ def who_belongs(data: PairData) -> Fits:
 def with_truth(
     verdicts: Verdicts, mismatched: NDArray[np.bool_], image_rows: Rows, text_rows: Rows, fits: Fits | None
 ) -> Verdicts:
-    """The verdicts with the columns of the truth, and how they compare. `fits` None: nobody knows the right partners."""
+    """The verdicts with the columns of the truth, and how they compare. `fits` None: nobody knows the partners."""
     if len(mismatched) != len(verdicts):
         raise InputError(f"the truth has {len(mismatched):,} entries for {len(verdicts):,} pairs; give one per pair")
     p = verdicts.p_mismatch
-    figures = detection_metrics(p, mismatched) | {"rate": float(mismatched.mean())}
+    figures: dict[str, float] = detection_metrics(p, mismatched) | {"rate": float(mismatched.mean())}
     proposal_true = pa.nulls(len(p), pa.bool_())
     if fits is not None:
         partner = verdicts.table["proposed_caption_pair"].fill_null(-1).to_numpy()
         true, exists = _judged(partner, image_rows, text_rows, fits)
         proposal_true = pa.array(true, mask=(partner < 0) | ~exists)
         image_partner = verdicts.table["proposed_image_pair"].fill_null(-1).to_numpy()
-        image_true, image_exists = _judged(image_partner, text_rows, image_rows, lambda texts, images: fits(images, texts))
+        image_true, image_exists = _judged(
+            image_partner, text_rows, image_rows, lambda texts, images: fits(images, texts)
+        )
         figures |= {
             "proposals": int((partner >= 0).sum()),
             "proposals_true": _share(true, (partner >= 0) & exists & mismatched),
@@ -54,7 +56,7 @@ def with_truth(
     table = verdicts.table
     for field, column in zip(TRUTH, added, strict=True):
         table = table.append_column(field, pa.array(column, pa.bool_()) if field.name == "truth_mismatched" else column)
-    return Verdicts(table, replace(verdicts.facts, truth={k: None if v != v else v for k, v in figures.items()}))
+    return Verdicts(table, replace(verdicts.facts, truth={k: v for k, v in figures.items() if v == v}))
 
 
 def _judged(partner: Rows, own: Rows, other: Rows, fits: Fits) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

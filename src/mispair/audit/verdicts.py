@@ -139,7 +139,7 @@ class Verdicts:
         _beside(Path(path), lambda temporary: pq.write_table(self.table, temporary))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        _beside(Path(path), lambda temporary: pyarrow.csv.write_csv(self.table, temporary))
+        write_csv(self.table, Path(path))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the audit folder; one that holds an audit already is refused."""
@@ -181,6 +181,11 @@ class Verdicts:
         )
         text = escape(self.summary()).replace("\n", "<br>")
         return f"<p>{text}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def write_csv(rows: pa.Table, path: Path) -> None:
+    """Some rows of an audit as CSV."""
+    _beside(path, lambda temporary: pyarrow.csv.write_csv(rows, temporary))
 
 
 def _cell(value: object) -> str:

@@ -13,6 +13,7 @@ from mispair.errors import InputError
 # verb -> the module that holds its function of the same name. Verbs import what they need when called:
 # `mispair --help` must not pay for torch.
 VERBS = {
+    "audit": "mispair.cli.audit",
     "check": "mispair.cli.check",
     "corrupt": "mispair.cli.corrupt",
     "demo": "mispair.cli.demo",

@@ -1,0 +1,221 @@
+"""From a run folder, or from models and data, to Verdicts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.audit.judge import judge
+from mispair.audit.scan import Tell, silent, space_of
+from mispair.audit.truth import who_belongs, with_truth
+from mispair.audit.verdicts import Verdicts
+from mispair.config.assemble import LoadedRun, load_run
+from mispair.config.crossfit import cross_fit
+from mispair.data import DataConfig, PairData, list_data_splits, open_split
+from mispair.data.features import FeatureStore
+from mispair.data.rows import read_rows
+from mispair.data.sources import open_source
+from mispair.errors import InputError
+from mispair.protocols import RetrievalModel
+from mispair.retrieval.evaluate import RecallEvaluator
+
+_MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
+
+
+def audit(
+    model_or_run: str | os.PathLike[str] | RetrievalModel | Sequence[RetrievalModel],
+    table: PairData | str | os.PathLike[str] | None = None,
+    *,
+    split: str | None = None,
+    folds: int | None = None,
+    truth: bool = False,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Judge every pair of `table` with a trained run or with models.
+
+    Args:
+        model_or_run: a run folder, a model, or several whose mean score counts.
+        table: pairs opened with `mispair.data.open_split`, or, for a run, the path of other data; by default the data
+            the run was trained on.
+        split: which split of it; by default train, or everything where there are no splits.
+        folds: score every pair by a network trained without it, so many times; a run only.
+        truth: compare with the mismatches that were injected.
+    """
+    if isinstance(model_or_run, (str, os.PathLike)):
+        run = load_run(Path(model_or_run))
+        config = run.config.data
+        if isinstance(table, PairData):
+            return _with_models(run.models, table, truth, tell)
+        if table is not None:
+            config = config.model_copy(update={"path": os.fspath(table), "noise": None, "features": None, "ids": None})
+        return audit_run(run, config, split=split, folds=folds, truth=truth, tell=tell)
+    if not isinstance(table, PairData):
+        raise InputError(
+            "models alone do not say what to judge: give the pairs too, opened with mispair.data.open_split"
+        )
+    if folds is not None:
+        raise InputError("cross-fitting trains again, so it needs a run folder, not models")
+    models: list[RetrievalModel] = [*model_or_run] if isinstance(model_or_run, Sequence) else [model_or_run]
+    return _with_models(models, table, truth, tell)
+
+
+def audit_run(
+    run: LoadedRun,
+    config: DataConfig,
+    *,
+    split: str | None = None,
+    folds: int | None = None,
+    truth: bool | str = False,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Judge the data `config` names; `truth` may be the name of a column of its table."""
+    own = config == run.config.data
+    splits = list_data_splits(config)
+    split = split or ("train" if own or "train" in splits else "all" if "all" in splits else splits[0])
+    data = open_split(config, split, vocabulary=run.vocabulary)
+    _refuse_other_sizes(run, data)
+    history = _history(run.folder, len(data)) if own and split == "train" else None
+    held_out = "the model's own scores, ordered with the losses of every epoch" if history is not None else _ALONE
+    evidence = None
+    if folds is not None:
+        dev = run.open_split("dev") if "dev" in splits or splits == ["all"] else data
+        evidence = cross_fit(run.config, data, RecallEvaluator(dev), folds, tell)
+        held_out, history = f"cross-fitting in {folds} folds", None
+    verdicts = judge(
+        space_of(run.models, data, tell),
+        data.table,
+        history=history,
+        evidence=evidence,
+        held_out=held_out,
+        features=_features(data.images),
+        other_features=_others(config, split, splits),
+        run=str(run.folder),
+        data=_about(config, data),
+        tell=tell,
+    )
+    return _compared(verdicts, data, config, truth)
+
+
+_ALONE = "the model's own scores: pairs it has learned by heart look right, so prefer --folds for a plain training"
+
+
+def _with_models(models: Sequence[RetrievalModel], data: PairData, truth: bool, tell: Tell) -> Verdicts:
+    about = {"path": data.name, "split": data.split, "format": None, "hash": data.content_hash}
+    space = space_of(models, data, tell)
+    verdicts = judge(space, data.table, held_out=_ALONE, features=_features(data.images), data=about, tell=tell)
+    return _compared(verdicts, data, None, truth)
+
+
+def _refuse_other_sizes(run: LoadedRun, data: PairData) -> None:
+    sizes = json.loads(run.about["sizes"])
+    if data.images.width != sizes["image_width"]:
+        raise InputError(
+            f"{data.name} has {data.sides[0]} features of width {data.images.width}, but {run.folder} was trained on"
+            f" {sizes['image_width']}; audit the data it was trained on or features of the same network"
+        )
+    words = data.vocabulary is not None
+    if words != (sizes["vocabulary_size"] is not None):
+        raise InputError(
+            f"{data.name} has {'captions' if words else 'features'} as its {data.sides[1]} side, but {run.folder} was"
+            f" trained on {'features' if words else 'captions'}; audit data of the same kind"
+        )
+    if not words and isinstance(data.texts, FeatureStore) and data.texts.width != sizes["text_width"]:
+        raise InputError(
+            f"{data.name} has {data.sides[1]} features of width {data.texts.width}, but {run.folder} was trained on"
+            f" {sizes['text_width']}; audit the data it was trained on or features of the same network"
+        )
+
+
+def _history(folder: Path, pairs: int) -> NDArray[np.float64] | None:
+    """The running loss of every pair at the last epoch that was split; None where the method keeps none."""
+    files = sorted((folder / "split.parquet").glob("epoch-*.parquet"))
+    if not files:
+        return None
+    table = pq.read_table(files[-1])
+    if "signal" not in table.column_names or table.num_rows != pairs:
+        return None
+    signal: NDArray[np.float64] = table["signal"].to_numpy().astype(np.float64)
+    return signal if np.isfinite(signal).all() else None
+
+
+def _features(store: FeatureStore) -> Tensor | None:
+    """Mean region of every image, (I, F); None where there are too many to compare each with each."""
+    if len(store) > _MOST_TWINS:
+        return None
+    return torch.cat([torch.from_numpy(block.mean(1)) for block in store.blocks(1024)])
+
+
+def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tensor]:
+    found = {}
+    for name in splits:
+        if name not in (split, "all") and split != "all":
+            store = open_source(config, name).images
+            features = None if store is None else _features(store)
+            if features is not None:
+                found[name] = features
+    return found
+
+
+def _about(config: DataConfig, data: PairData) -> dict[str, Any]:
+    """What is needed to open the data again, and to see whether it is still the same."""
+    path = config.path if config.path == "scenes" else os.path.abspath(config.path)
+    kind = "scenes" if path == "scenes" else Path(path).suffix.lower().lstrip(".")
+    return {
+        "path": path,
+        "split": data.split,
+        "format": kind if kind not in ("", "npy") else "arrays" if data.vocabulary is None else "folder",
+        "hash": data.content_hash,
+        "noise_hash": data.noise_hash,
+        "config": config.model_dump(mode="json") | {"path": path},
+    }
+
+
+def _compared(verdicts: Verdicts, data: PairData, config: DataConfig | None, truth: bool | str) -> Verdicts:
+    if truth is False:
+        return verdicts
+    table = data.table
+    if isinstance(truth, str):
+        assert config is not None
+        mismatched = _truth_column(config, data.split, truth)
+        return with_truth(verdicts, mismatched, table.image_rows, table.text_rows, None)
+    if table.truth is None:
+        raise InputError(
+            f"nobody injected mismatches into {data.name}, so there is no truth to compare with; name a column of the"
+            " table that says which pairs are mismatched: --truth COLUMN"
+        )
+    return with_truth(verdicts, table.truth.mismatched, table.image_rows, table.text_rows, who_belongs(data))
+
+
+_YES = {"1", "1.0", "true", "yes", "mismatched", "wrong"}
+_NO = {"0", "0.0", "false", "no", "matched", "right"}
+
+
+def _truth_column(config: DataConfig, split: str, name: str) -> NDArray[np.bool_]:
+    """Which pairs a column of the table calls mismatched."""
+    lines = open_source(config, split).lines
+    if lines is None:
+        raise InputError(
+            f"{config.path} is no table, so it has no column {name!r}; use --truth alone for injected noise"
+        )
+    rows = read_rows(Path(config.path))
+    if name not in rows.columns:
+        raise InputError(f"{config.path} has no column {name!r}; its columns are {', '.join(rows.header)}")
+    said = dict(zip(rows.lines, rows.columns[name], strict=True))
+    found = np.empty(len(lines), bool)
+    for pair, line in enumerate(lines.tolist()):
+        word = str(said[line]).strip().lower()
+        if word not in _YES | _NO:
+            raise InputError(
+                f"{config.path}, line {line}: column {name!r} holds {word[:40]!r}; expected 1 or 0, true or false"
+            )
+        found[pair] = word in _YES
+    return found

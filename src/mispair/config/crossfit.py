@@ -1,0 +1,85 @@
+"""Cross-fitting: every pair is scored by a network that was trained without its image.
+
+Letters: N pairs, Z re-paired ones, F kinds of evidence.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mispair.audit.judge import FEWEST, repair
+from mispair.audit.scan import Tell, space_of
+from mispair.config.assemble import input_sizes
+from mispair.config.schema import RunConfig
+from mispair.data import PairData
+from mispair.errors import InputError
+from mispair.methods import build_method
+from mispair.models import build_model
+from mispair.protocols import Evaluator, RetrievalModel
+from mispair.runtime.engine import Engine
+from mispair.runtime.journal import Journal
+from mispair.runtime.randomness import Streams, seed_globally
+from mispair.runtime.trainer import Trainer
+
+Floats = NDArray[np.float64]
+
+
+def cross_fit(config: RunConfig, data: PairData, evaluator: Evaluator, folds: int, tell: Tell) -> tuple[Floats, Floats]:
+    """Evidence of the given pairs (N, F) and of re-paired ones (Z, F), each by a network that has not seen them.
+
+    A fold holds whole images, and its candidates are its own images and texts: no other network has learned those.
+    """
+    images = len(data.images)
+    if not 2 <= folds <= images // FEWEST:
+        raise InputError(f"--folds must be between 2 and {max(2, images // FEWEST)} for {images:,} images, got {folds}")
+    fold_of_image = Streams(config.seed).numpy("audit/folds").permutation(images) % folds
+    fold = fold_of_image[data.table.image_rows]
+    given: Floats | None = None
+    repaired = []
+    for k in range(folds):
+        tell("cross-fitting: folds trained", k, folds)
+        models = _train(config, _part(data, np.flatnonzero(fold != k)), data, evaluator)
+        held = np.flatnonzero(fold == k)
+        rows, where_image = np.unique(data.table.image_rows[held], return_inverse=True)
+        cols, where_text = np.unique(data.table.text_rows[held], return_inverse=True)
+        space = space_of(models, data, image_rows=rows, text_rows=cols)
+        others = repair(where_image, where_text)
+        cells = space.look(np.concatenate([where_image, others[0]]), np.concatenate([where_text, others[1]]))
+        evidence = cells.evidence(len(rows), len(cols))
+        if given is None:
+            given = np.empty((len(data), evidence.shape[1]))
+        given[held] = evidence[: len(held)]
+        repaired.append(evidence[len(held) :])
+    assert given is not None
+    return given, np.concatenate(repaired)
+
+
+def _part(data: PairData, pairs: NDArray[np.int64]) -> PairData:
+    table = replace(
+        data.table, image_rows=data.table.image_rows[pairs], text_rows=data.table.text_rows[pairs], truth=None
+    )
+    return replace(data, table=table)
+
+
+def _train(config: RunConfig, part: PairData, data: PairData, evaluator: Evaluator) -> list[RetrievalModel]:
+    seed_globally(config.seed)
+    sizes = input_sizes(data)
+    method = build_method(config.method, lambda: build_model(config.model, sizes), config.train.batch_size)
+    with tempfile.TemporaryDirectory() as folder, Journal(None) as journal:
+        Trainer(
+            config.train,
+            Engine(config.engine),
+            part,
+            method,
+            evaluator,
+            journal,
+            Streams(config.seed),
+            Path(folder),
+            {},
+        ).fit()
+    return [method.modules[name].eval() for name in method.scorers]  # type: ignore[misc]
