@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 
 from mispair.cli.app import app
 from mispair.errors import InputError
+from mispair.experiments.page import make_page
 from mispair.experiments.render import FORMATS, markdown
 from mispair.experiments.results import RECALLS, Figure, figure, read_cell
 from mispair.experiments.runner import write_down
 from mispair.experiments.spec import parse_spec
-from mispair.experiments.tables import best, make_page
+from mispair.experiments.tables import best
 from tests.experiments.grids import tiny_spec
 
 

@@ -131,8 +131,8 @@ def table(
 ) -> None:
     """Render what is finished as Markdown, CSV, LaTeX and HTML: mean and spread over seeds, and where it comes from."""
     from mispair.errors import InputError
+    from mispair.experiments.page import make_page
     from mispair.experiments.render import FORMATS
-    from mispair.experiments.tables import make_page
     from mispair.runtime.checkpoint import write_text
 
     if form not in FORMATS:
@@ -140,6 +140,8 @@ def table(
     page = make_page(out)
     for suffix, render in FORMATS.items():
         write_text(out / "tables" / f"{page.name}.{suffix}", render(page))
+    for drawing in page.drawings:
+        write_text(out / "tables" / f"{drawing.name}.svg", drawing.svg)
     typer.echo(FORMATS[form](page))
     typer.echo(f"Written to {out / 'tables'}.", err=True)
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from mispair.config.assemble import Assembly, LoadedRun, assemble, load_run
 from mispair.config.finish import finish
+from mispair.config.rematching import judge_rematching
 from mispair.errors import InputError
 from mispair.experiments.grid import Cell
 from mispair.experiments.provenance import code_hash
 from mispair.experiments.spec import Evaluation
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval.scoring import ensemble
-from mispair.runtime.checkpoint import write_text
+from mispair.runtime.checkpoint import write_atomically, write_text
 from mispair.runtime.engine import Engine
 from mispair.runtime.journal import Journal
 
@@ -53,7 +58,8 @@ def run_cell(cell: Cell, keep: bool, tell: Tell) -> None:
             return
         if run.trainer.fit().stopped:
             raise StoppedError
-    # Scored first: `metrics.json` says that the cell is finished.
+    # All else first: `metrics.json` says that the cell is finished.
+    _write_truth(cell, run)
     _score(cell, engine)
     finish(run)
     if not keep:
@@ -66,6 +72,20 @@ def _assemble(cell: Cell, engine: Engine, journal: Journal, fresh: bool) -> Asse
     if not fresh:
         run.trainer.resume()
     return run
+
+
+def _write_truth(cell: Cell, run: Assembly) -> None:
+    """What only evaluation may know, for the table: which pairs were mismatched, and whether rematches hit."""
+    truth, rematching = run.train.table.truth, judge_rematching(run)
+    if truth is not None:
+        write_atomically(cell.folder / "truth.npy", lambda path: _save(path, truth.mismatched))
+    about = {"code": code_hash(), "rematching": None if rematching is None else asdict(rematching)}
+    write_text(cell.folder / "cell.json", json.dumps(about) + "\n")
+
+
+def _save(path: Path, values: NDArray[np.bool_]) -> None:
+    with path.open("wb") as file:  # numpy would add a suffix to a name
+        np.save(file, values, allow_pickle=False)
 
 
 def _average(cell: Cell) -> None:

@@ -8,11 +8,12 @@ import io
 import re
 from collections.abc import Callable
 
-from mispair.experiments.tables import Entry, Page, Table
+from mispair.experiments.content import Entry, Page, Table
 
 
 def markdown(page: Page) -> str:
     parts = [f"# {_md(page.title)}", *(_md(sentence) for sentence in page.about)]
+    parts += [f"![{_md(drawing.title)}]({drawing.name}.svg)" for drawing in page.drawings]
     for table in page.tables:
         parts += [f"## {_md(table.title)}", _markdown_table(table)]
     parts += ["\n".join(f"- {_md(note, code=True)}" for note in page.notes)]
@@ -47,6 +48,8 @@ def latex(page: Page) -> str:
 def page_of_html(page: Page) -> str:
     escaped = html.escape
     parts = [f"<h1>{escaped(page.title)}</h1>", *(f"<p>{escaped(sentence)}</p>" for sentence in page.about)]
+    for drawing in page.drawings:
+        parts.append(f"<figure>{drawing.svg}<figcaption>{escaped(drawing.title)}</figcaption></figure>")
     for table in page.tables:
         head = "".join(f"<th>{escaped(heading)}</th>" for heading in table.headings)
         rows = "\n".join("<tr>" + "".join(_html_entry(entry) for entry in row) + "</tr>" for row in table.rows)
@@ -75,6 +78,7 @@ _HTML = """<!doctype html>
 :root {{ color-scheme: light dark; }}
 body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }}
+figure {{ margin: 1rem 0; max-width: 30rem; }}
 th, td {{ padding: .25rem .75rem; text-align: right; border-bottom: 1px solid rgb(128 128 128 / 30%); }}
 th:first-child, td:first-child {{ text-align: left; }}
 ul {{ font-size: .9em; opacity: .8; overflow-wrap: anywhere; }}

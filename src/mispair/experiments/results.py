@@ -71,7 +71,7 @@ def read_cell(folder: Path) -> Result | None:
         found = [{"label": split, "metrics": summary[split]}]
         if (folder / "gallery.json").exists():
             found = json.loads((folder / "gallery.json").read_text(encoding="utf-8"))
-        cost = summary["cost"]
+        about, cost = _about(folder), summary["cost"]
         return Result(
             galleries=tuple((one["label"], {key: float(one["metrics"][key]) for key in RECALLS}) for one in found),
             networks=cost.get("networks_trained"),
@@ -80,8 +80,8 @@ def read_cell(folder: Path) -> Result | None:
             injected=summary["noise"]["rate"],
             estimated=summary.get("mismatch_rate"),
             auroc=_finite(summary.get("detection", {}).get("auroc")),
-            rematched=_finite((summary.get("rematching") or {}).get("true")),
-            code=_code(folder),
+            rematched=_finite((about.get("rematching") or {}).get("true")),
+            code=str(about.get("code", "unknown")),
             seconds=float(summary["seconds"]),
             pairs=int(summary["data"]["pairs"]),
         )
@@ -112,8 +112,9 @@ def _finite(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _code(folder: Path) -> str:
+def _about(folder: Path) -> dict[str, Any]:
     try:
-        return str(json.loads((folder / "cell.json").read_text(encoding="utf-8"))["code"])
-    except (OSError, ValueError, KeyError):
-        return "unknown"
+        found = json.loads((folder / "cell.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

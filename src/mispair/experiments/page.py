@@ -1,0 +1,78 @@
+"""The whole page of an experiment: what is finished, how to read it, and where it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mispair.experiments.content import Page
+from mispair.experiments.figures import draw
+from mispair.experiments.grid import same_noise
+from mispair.experiments.reading import Grid, read_grid
+from mispair.experiments.runner import read_down
+from mispair.experiments.spec import parse_spec
+from mispair.experiments.tables import records, result_tables
+
+
+def make_page(out: Path) -> Page:
+    """All tables and figures of the experiment in `out`, from whatever is finished."""
+    down = read_down(out)
+    spec = parse_spec(down["spec"], str(out / "experiment.json"))
+    grid = read_grid(out, spec, down["kind"], int(down["seeds"]))
+    about = [f"{spec.shows}. Data: {down['data']} (settings of {grid.kind})."]
+    if spec.about:
+        about.append(spec.about)
+    drawn = draw(grid)
+    return Page(
+        spec.name,
+        spec.title,
+        tuple(about),
+        (*drawn.tables, *result_tables(grid)),
+        (*drawn.notes, *_reading(grid), *_origin(grid, down)),
+        tuple(records(grid)),
+        drawn.drawings,
+    )
+
+
+def _reading(grid: Grid) -> list[str]:
+    counts = {len(found) for found in grid.results.values()}
+    splits = {label for found in grid.results.values() for r in found.values() for label, _ in r.galleries}
+    sentences = [
+        f"Recalls in percent on {' and '.join(sorted(splits)) or 'nothing yet'}; ties count against the model. "
+        "Mean ± sample standard deviation over seeds; bold where the best leads the runner-up by more than the larger "
+        "of their two spreads."
+    ]
+    if counts and max(counts) == 1:
+        sentences.append("One seed: no spread is known, so nothing is bold.")
+    if any(line.row.knows_truth for line in grid.lines):
+        sentences.append(
+            "The row that knows the truth was trained on the truly matched pairs only; it is a yardstick and takes no "
+            "part in the comparison."
+        )
+    if any(grid.facts(column) for column in grid.columns):
+        sentences.append("Published rows are the paper's own figures (Han et al., CVPR 2024), not measured here.")
+    for column in grid.columns:
+        noise: dict[int, set[str]] = {}
+        for line in grid.lines:
+            for seed, result in grid.of(line, column).items():
+                if result.noise is not None:
+                    noise.setdefault(seed, set()).add(result.noise)
+        if not noise:
+            continue
+        shown = "; ".join(
+            f"seed {s}: {', '.join(sorted(h[:12] for h in hashes))}" for s, hashes in sorted(noise.items())
+        )
+        fair = all(same_noise(hashes) for hashes in noise.values())
+        verdict = "the same for all rows" if fair else "DIFFERENT between rows: they cannot be compared"
+        sentences.append(f"Noise of {grid.label(column)}, {verdict}: {shown}.")
+    return sentences
+
+
+def _origin(grid: Grid, down: dict[str, Any]) -> list[str]:
+    code = sorted({result.code for found in grid.results.values() for result in found.values()})
+    cells = sum(len(found) for found in grid.results.values())
+    return [
+        f"{cells} cells. Made by: " + "; ".join(f"`{command}`" for command in down["commands"]) + ".",
+        "Code: " + "; ".join(code) + ".",
+        f"Hardware: {down['hardware']}. Versions: {down['versions']}.",
+    ]
