@@ -107,3 +107,12 @@ def test_a_restart_forgets_parameters_and_momentum_but_not_the_rate(whole):
     assert engine.optimizers["net"].param_groups[0]["lr"] == rate > 0
     assert any(not torch.equal(value, before[key]) for key, value in weights(whole).items())
     assert method.modules["net"] is method.net
+
+
+def test_a_saved_state_does_not_change_while_training_goes_on():
+    method, run = make()
+    method.epoch(0, run)
+    state = method.state()
+    method.epoch(1, run)
+    assert (state["labels"] == 1).all()
+    assert not torch.equal(method.labels, state["labels"])

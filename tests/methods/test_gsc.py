@@ -92,3 +92,13 @@ def test_stopped_inside_an_epoch_and_resumed_is_the_same_run(tmp_path):
         assert all(torch.equal(value, truth[key]) for key, value in weights(resumed).items())
         for name, column in resumed.trainer.method.columns.items():
             assert torch.equal(column, whole.trainer.method.columns[name])
+
+
+def test_a_saved_state_does_not_change_while_training_goes_on():
+    method, run = make()
+    method.epoch(0, run)
+    state = method.state()
+    kept = {name: column.clone() for name, column in state.items()}
+    method.epoch(1, run)
+    assert all(torch.equal(column, kept[name]) for name, column in state.items())
+    assert not torch.equal(method.columns["structural"], kept["structural"])
