@@ -102,16 +102,18 @@ def full_page(texts=("a dog runs on the beach", "two people at a table"), pictur
         caution=[texts[0]],
         recalls=[Recalls("test", {**recalls, "rsum": sum(recalls.values())}, images=50, texts=250)],
         truth={"auroc": 0.98, "ece": 0.03, "rematch_accuracy": 0.61},
-        losses=Losses(
-            edges=[k / 10 for k in range(11)],
-            counts=[900, 40, 30, 20, 20, 30, 40, 50, 30, 10],
-            mismatched=[0, 0, 0, 0, 1, 1, 1, 1, 1, 1],
-            grid=[k / 20 for k in range(21)],
-            curves=([300 - 15 * k for k in range(21)], [10 + k for k in range(21)]),
-            threshold=0.4,
-            what="loss (triplet mean)",
-            said="Two components were fitted.",
-        ),
+        losses=[
+            Losses(
+                edges=[k / 10 for k in range(11)],
+                counts=[900, 40, 30, 20, 20, 30, 40, 50, 30, 10],
+                mismatched=[0, 0, 0, 0, 1, 1, 1, 1, 1, 1],
+                grid=[k / 20 for k in range(21)],
+                curves=([300 - 15 * k for k in range(21)], [10 + k for k in range(21)]),
+                threshold=0.4,
+                what="loss (triplet mean)",
+                said="Two components were fitted.",
+            )
+        ],
         curves=[Curve("dev rSum", [1, 2, 3], [300.0, 400.0, 450.0], 3, "best"), Curve("one epoch", [1], [0.5])],
         history=History(
             [4, 5, 6],

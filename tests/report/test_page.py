@@ -38,7 +38,7 @@ def test_sections_are_in_the_readers_order():
 
 def test_what_is_absent_leaves_no_trace():
     bare = replace(
-        full_page(), recalls=(), truth={}, losses=None, curves=(), history=None, costs=(), ranked=(), gallery=None,
+        full_page(), recalls=(), truth={}, losses=(), curves=(), history=None, costs=(), ranked=(), gallery=None,
         pairs=None, damage=None,
     )  # fmt: skip
     assert re.findall(r'<section id="(\w+)"', render(bare)) == ["answer", "provenance"]

@@ -20,7 +20,7 @@ class Recalls:
 
 @dataclass(frozen=True)
 class Losses:
-    """The histogram of losses, what was fitted to it and where it was cut; K bins."""
+    """A histogram of what tells the pairs apart, the two components fitted to it, and where it was cut; K bins."""
 
     edges: Numbers  # (K + 1,)
     counts: Numbers  # (K,)
@@ -172,7 +172,7 @@ class Page:
     caution: Sequence[str] = ()
     recalls: Sequence[Recalls] = ()
     truth: Mapping[str, float] = field(default_factory=dict)
-    losses: Losses | None = None
+    losses: Sequence[Losses] = ()
     curves: Sequence[Curve] = ()
     history: History | None = None
     costs: Sequence[Costs] = ()

@@ -30,7 +30,7 @@ def sections(page: Page) -> list[tuple[str, str, Html]]:
     """(anchor, heading, content) of every section that has something to say."""
     parts: list[tuple[str, str, Callable[[Page], Html | None]]] = [
         ("recalls", "How well the model retrieves", _recalls),
-        ("losses", "How the losses tell them apart", _losses),
+        ("losses", "What tells them apart", _losses),
         ("curves", "The training", _curves),
         ("history", "Pairs that changed sides", _history),
         ("costs", "What moving a pair would cost", _costs),
@@ -86,10 +86,9 @@ def _recalls(page: Page) -> Html | None:
 
 
 def _losses(page: Page) -> Html | None:
-    if page.losses is None:
+    if not page.losses:
         return None
-    said = "Pairs that match are learned early, so their loss falls first. " + page.losses.said
-    return join([_prose(said), tag("figure", figures.losses(page.losses))])
+    return join([[_prose(part.said), tag("figure", figures.losses(part))] for part in page.losses])
 
 
 def _curves(page: Page) -> Html | None:

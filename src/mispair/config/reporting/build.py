@@ -7,14 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from mispair.audit.verdicts import Verdicts
 from mispair.config.assemble import LoadedRun, load_run
 from mispair.config.load import dump_config
 from mispair.config.reporting import run as told
 from mispair.config.reporting.answer import answer
+from mispair.config.reporting.evidence import evidence
 from mispair.config.reporting.pairs import Judged, gallery, judged_by_audit, judged_by_run, worst_pairs
 from mispair.config.reporting.pictures import Pictures
-from mispair.data import DataConfig, PairData
+from mispair.data import DataConfig, PairData, open_split
 from mispair.errors import InputError
 from mispair.report.content import Kind, Page
 
@@ -42,6 +45,7 @@ def build_page(folder: Path, *, pictures: Path | None = None, rows: int = 10_000
         part["gallery"] = gallery(judged, loaded, data, shown)
         part["pairs"] = worst_pairs(judged, shown, rows, "audit.parquet" if audit is not None else "split.parquet")
     if audit is not None:
+        part["losses"] = [*part.get("losses", ()), *evidence(audit)]
         part["damage"] = [Kind(d.kind, d.count, d.evidence, d.remedy) for d in audit.facts.damage]
     sentences, cautions = answer(run, audit, judged)
     return Page(
@@ -80,7 +84,7 @@ def _open(
         if audit is None:
             return loaded, loaded.open_split("train")
         config, split = _audited(run, audit)
-        data = loaded.open_split(split, None if config.path == run.config.data.path else config.path)
+        data = open_split(config, split, vocabulary=loaded.vocabulary)
     except InputError as error:
         missing.append(f"Marked words and, without an audit, pairs: {error}.")
         return None, None
@@ -90,10 +94,17 @@ def _open(
     return None, None
 
 
-def _audited(run: told.RunFolder, audit: Verdicts) -> tuple[DataConfig, str]:
+def _audited(run: told.RunFolder | None, audit: Verdicts) -> tuple[DataConfig, str]:
     """Which data and split the audit judged."""
-    path, split = audit.facts.data.get("path"), audit.facts.data.get("split")
-    return run.config.data.model_copy(update={"path": path} if path else {}), str(split or "train")
+    about = audit.facts.data
+    split = str(about.get("split") or "train")
+    if isinstance(about.get("config"), dict):
+        try:
+            return DataConfig.model_validate(about["config"]), split
+        except ValidationError:
+            raise InputError("audit.json tells of data in a way this version of mispair does not know") from None
+    known = DataConfig(path="") if run is None else run.config.data
+    return known.model_copy(update={"path": str(about.get("path") or known.path)}), split
 
 
 def _holds(data: PairData, audit: Verdicts) -> bool:
@@ -130,7 +141,7 @@ def _told(run: told.RunFolder, judged: Judged | None, missing: list[str]) -> dic
         missing.append("Refined alignments: this run recorded none.")
     return {
         "recalls": told.recalls(run),
-        "losses": told.losses(run),
+        "losses": [losses] if (losses := told.losses(run)) is not None else [],
         "curves": told.curves(run),
         "history": told.history(run, None if judged is None else judged.pairs),
         "costs": costs,
@@ -143,11 +154,11 @@ def _told(run: told.RunFolder, judged: Judged | None, missing: list[str]) -> dic
 def _pictures(
     run: told.RunFolder | None, audit: Verdicts | None, judged: Judged, folder: Path | None, missing: list[str]
 ) -> Pictures | None:
-    if run is not None:
-        config, split = (run.config.data, "train") if audit is None else _audited(run, audit)
+    if audit is not None:
+        config, split = _audited(run, audit)
     else:
-        assert audit is not None, "a page is about a run or an audit"
-        config, split = DataConfig(path=str(audit.facts.data.get("path") or ".")), "train"
+        assert run is not None, "a page is about a run or an audit"
+        config, split = run.config.data, "train"
     ids = [pair.image_id for pair in judged.pairs[:: max(1, len(judged.pairs) // 50)]]
     pictures = Pictures(config, split, ids, folder)
     if not pictures.present:
@@ -189,8 +200,7 @@ def _provenance(run: told.RunFolder | None, audit: Verdicts | None) -> list[tupl
     found = told.provenance(run) if run is not None else []
     if audit is not None:
         facts = audit.facts
-        found += [
-            ("audited data", ", ".join(f"{key} {value}" for key, value in facts.data.items() if value is not None))
-        ]
+        about = [f"{key} {facts.data[key]}" for key in ("path", "split", "format", "hash") if facts.data.get(key)]
+        found.append(("audited data", ", ".join(about)))
         found += [("held out", facts.held_out), ("audit took", f"{facts.seconds:.0f} s")]
     return found + told.versions()

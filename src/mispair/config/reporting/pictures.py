@@ -52,6 +52,8 @@ class Pictures:
 
 
 def _folders(config: DataConfig) -> list[Path]:
+    if not config.path:  # embeddings that came from nowhere in particular
+        return []
     path = Path(config.path)
     home = path if os.path.isdir(path) else path.parent
     return [home / name for name in _BESIDE]

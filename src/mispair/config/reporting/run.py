@@ -93,12 +93,12 @@ def losses(run: RunFolder) -> Losses | None:
     cut = fit.threshold if math.isfinite(fit.threshold) else None
     if fit.bimodal:
         said = (
-            f"Two {'Gauss' if family == 'gaussian' else 'Beta'} components were fitted: one around "
-            f"{fit.means[0]:.2f} for matched pairs, one around {fit.means[1]:.2f} for mismatched ones, which hold "
-            f"{fit.mismatch_rate:.1%}."
+            "Pairs that match are learned early, so their loss falls first. Two "
+            f"{'Gauss' if family == 'gaussian' else 'Beta'} components were fitted: one around {fit.means[0]:.2f} for "
+            f"matched pairs, one around {fit.means[1]:.2f} for mismatched ones, which hold {fit.mismatch_rate:.1%}."
         )
     else:
-        said = "Here the losses do not show two groups: the split below is a guess."
+        said = "The losses do not show two groups: the split below is a guess."
     what = f"loss ({getattr(run.config.method, 'signal', 'per pair')})".replace("_", " ")
     with np.errstate(invalid="ignore"):
         share = np.where(counts > 0, called / np.maximum(counts, 1), 0.0)
