@@ -39,6 +39,7 @@ def runs(
         "test rSum",
         "estimated rate",
         "networks",
+        "passes",
         "epochs",
         "",
     ):
@@ -53,6 +54,7 @@ def runs(
             _number(run["test_rsum"], 1),
             _number(run["estimated_rate"], 3),
             _number(run["networks"], 0),
+            _number(run["passes"], 1),
             f"{run['epochs_done']}/{run['epochs']}",
             "" if run["finished"] else "[yellow]unfinished[/yellow]",
         )
@@ -86,6 +88,8 @@ def _read(folder: Path) -> dict[str, Any]:
         "test_rsum": summary.get("test", {}).get("rsum"),
         "estimated_rate": summary.get("mismatch_rate"),
         "networks": summary.get("cost", {}).get("networks_scored"),
+        "passes": summary.get("cost", {}).get("passes"),
+        "protocol": summary.get("noise", {}).get("protocol"),
         "epochs_done": len({e["epoch"] for e in events}),
         "epochs": config.train.epochs,
         "finished": done.exists(),

@@ -34,7 +34,9 @@ def model_card(config: RunConfig, summary: dict[str, Any]) -> str:
     cost = summary["cost"]
     lines += [
         f"- networks trained: {cost['networks_trained']}, scored: {cost['networks_scored']}",
-        f"- optimizer steps: {cost['steps']:,}, seconds: {summary['seconds']:.0f}",
+        f"- training cost: {cost['passes']:.1f} forward-backward and {cost['forward_passes']:.1f} "
+        f"forward passes over the pairs, all networks together; {cost['steps']:,} optimizer steps, "
+        f"{summary['seconds']:.0f} seconds",
         f"- best epoch: {summary['best_epoch'] + 1} of {config.train.epochs}, seed {config.seed}",
         f"- data hash: `{summary['data']['hash'][:16]}`, noise: {summary['noise']['text']}",
         "",

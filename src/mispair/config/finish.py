@@ -35,6 +35,9 @@ def finish(assembly: Assembly) -> dict[str, Any]:
             "networks_trained": sum(name != "cost" for name in trainer.method.modules),
             "networks_scored": len(trainer.method.scorers),
             "steps": trainer.engine.steps,
+            # How often the pairs of the data went through a network, all networks together: to learn, and to judge.
+            "passes": round(trainer.engine.learned / len(assembly.train), 2),
+            "forward_passes": round(trainer.engine.judged / len(assembly.train), 2),
         },
     }
     if "test" in list_data_splits(config.data):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import Field
 from torch import nn
 
+from mispair.methods.about import About
 from mispair.methods.bicro import BiCro, BiCroConfig
 from mispair.methods.crcl import CRCL, CRCLConfig
 from mispair.methods.decl import DECL, DECLConfig
@@ -54,3 +56,10 @@ PRESETS: dict[str, Callable[[], Section]] = {
 def build_method(config: MethodConfig, make_network: Callable[[], nn.Module], batch_size: int) -> Method:
     """The method around as many fresh networks as it trains."""
     return METHODS[config.name](config, make_network, batch_size)
+
+
+def about(name: str) -> About:
+    """The facts a method's file states as `ABOUT`; the file has the method's name."""
+    facts = import_module(f"mispair.methods.{name}").ABOUT
+    assert isinstance(facts, About)
+    return facts

@@ -28,10 +28,22 @@ from mispair.functional.consistency import anchors, similarity_ratio
 from mispair.functional.mixture import MixtureFit
 from mispair.functional.ranking import Curve, smallest, soft_margin, triplet, triplet_by_cell
 from mispair.functional.splitting import split_losses, trust_at_least
+from mispair.methods.about import About
 from mispair.methods.peers import PEERS, judging, record_both, score
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import Encoded, PairBatch, Split
+
+ABOUT = About(
+    name="bicro",
+    paper="BiCro: Noisy Correspondence Rectification via Bi-directional Cross-modal Similarity Consistency",
+    venue="CVPR",
+    year=2023,
+    url="https://arxiv.org/abs/2303.12419",
+    networks=2,
+    cost=2.0,
+    mismatched="waits for later epochs, then has the margin its two sides agree on beside trusted pairs",
+)
 
 Slip = Literal["labels", "posterior", "margin"]
 

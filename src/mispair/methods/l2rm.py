@@ -27,10 +27,22 @@ from mispair.functional.divergence import Divergence, alignment_divergence
 from mispair.functional.mixture import MixtureFit, decide_mismatched, fit_beta_mixture, fit_gaussian_mixture
 from mispair.functional.ranking import triplet
 from mispair.functional.transport import partial_transport
+from mispair.methods.about import About
 from mispair.methods.costs import FixedCost, LearnedCost, PaperCost
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import Alignment, Encoded, PairBatch, Split
+
+ABOUT = About(
+    name="l2rm",
+    paper="Learning to Rematch Mismatched Pairs for Robust Cross-Modal Retrieval",
+    venue="CVPR",
+    year=2024,
+    url="https://arxiv.org/abs/2403.05105",
+    networks=1,
+    cost=1.2,
+    mismatched="is rematched: optimal transport gives its image another caption of the batch",
+)
 
 Loss = Literal["triplet", "infonce", "infonce_rce"]
 

@@ -25,10 +25,22 @@ from torch import Tensor, nn
 from mispair.functional.consistency import correspondence, refine_label
 from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
 from mispair.functional.splitting import split_losses
+from mispair.methods.about import About
 from mispair.methods.peers import PEERS, judging, of_batch, record_both, score
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch, Split
+
+ABOUT = About(
+    name="ncr",
+    paper="Learning with Noisy Correspondence for Cross-modal Matching",
+    venue="NeurIPS",
+    year=2021,
+    url="https://proceedings.neurips.cc/paper/2021/hash/f5e62af885293cf4d511ceef31e61c80-Abstract.html",
+    networks=2,
+    cost=2.0,
+    mismatched="waits for later epochs, then has the margin that both networks predict for it",
+)
 
 
 class NCRConfig(Section):

@@ -15,9 +15,21 @@ from torch import Tensor, nn
 
 from mispair.functional.contrast import info_nce, symmetric_cross_entropy
 from mispair.functional.ranking import PLATEAU, on_plateau, triplet
+from mispair.methods.about import About
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch
+
+ABOUT = About(
+    name="plain",
+    paper="VSE++: Improving Visual-Semantic Embeddings with Hard Negatives",
+    venue="BMVC",
+    year=2018,
+    url="https://arxiv.org/abs/1707.05612",
+    networks=1,
+    cost=1.0,
+    mismatched="is believed like any other",
+)
 
 
 class PlainConfig(Section):

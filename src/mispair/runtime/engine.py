@@ -41,6 +41,7 @@ class Engine:
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         self.modules: Mapping[str, nn.Module] = {}
         self.steps = 0  # optimizer steps taken, all modules together
+        self.learned = self.judged = 0  # pairs encoded with and without gradient, all networks together
 
     def adopt(self, modules: Mapping[str, nn.Module], rate_scale: Mapping[str, float]) -> None:
         """Place the modules, give each its optimizer, and make all processes start from the same parameters."""
@@ -98,24 +99,30 @@ class Engine:
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         """Both sides of the whole batch. Each process encodes its share; gradients flow back to where it came from."""
+        return self.encode_images(model, batch), self.encode_texts(model, batch)
+
+    def encode_images(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
         images = model.encode_images(batch.images, batch.image_mask)
+        return images if self.world == 1 else _gather(images)
+
+    def encode_texts(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
         texts = model.encode_texts(batch.texts, batch.text_mask)
-        if self.world == 1:
-            return images, texts
-        return _gather(images), _gather(texts)
+        return texts if self.world == 1 else _gather(texts)
 
     def state(self) -> dict[str, Any]:
         return {
             "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
             "scaler": self.scaler.state_dict(),
             "steps": self.steps,
+            "learned": self.learned,
+            "judged": self.judged,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
         self.scaler.load_state_dict(state["scaler"])
-        self.steps = state["steps"]
+        self.steps, self.learned, self.judged = state["steps"], state["learned"], state["judged"]
 
     @property
     def leads(self) -> bool:
