@@ -31,7 +31,7 @@ def _cell(out, row, column, seed, rsum, noise="abc", **more):
         "seconds": 60.0,
         "data": {"pairs": 100},
         "noise": {"hash": noise, "rate": 0.2},
-        "cost": {"networks_trained": 1, "passes": 14.0},
+        "cost": {"networks_trained": 1, "passes": 14.0, "forward_passes": 9.0},
         **more,
     }
     (folder / "metrics.json").write_text(json.dumps(summary))
@@ -143,7 +143,7 @@ def test_the_split_is_judged(tmp_path):
 def test_the_cost_is_in_the_table(tmp_path):
     page = _grid(tmp_path, {("plain", "0.2"): [100.0]})
     (cost,) = [table for table in page.tables if table.title == "What it costs"]
-    assert [entry.text for entry in cost.rows[0]] == ["plain", "1", "14.0", "60"]
+    assert [entry.text for entry in cost.rows[0]] == ["plain", "1", "14.0", "9.0", "60"]
 
 
 NASTY = "<script>alert(1)</script> & 100% | *a_b* \\ {x} \"q\" 'q' $5 #1 `c`"

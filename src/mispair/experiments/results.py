@@ -22,7 +22,8 @@ class Result:
 
     galleries: tuple[tuple[str, dict[str, float]], ...]  # what was ranked, in words, and its recalls
     networks: int | None  # trained
-    passes: float | None  # forward-backward passes of a pair, per pair of the data
+    passes: float | None  # forward-backward passes over the pairs, all networks together
+    forward_passes: float | None  # those that only judge
     noise: str | None
     injected: float | None
     estimated: float | None
@@ -75,7 +76,8 @@ def read_cell(folder: Path) -> Result | None:
         return Result(
             galleries=tuple((one["label"], {key: float(one["metrics"][key]) for key in RECALLS}) for one in found),
             networks=cost.get("networks_trained"),
-            passes=_passes(cost, summary["data"]["pairs"]),
+            passes=_finite(cost.get("passes")),
+            forward_passes=_finite(cost.get("forward_passes")),
             noise=summary["noise"]["hash"],
             injected=summary["noise"]["rate"],
             estimated=summary.get("mismatch_rate"),
@@ -101,11 +103,6 @@ def noise_problems(cells: Sequence[Cell]) -> list[str]:
         for (column, seed), hashes in found.items()
         if not same_noise(hashes)
     ]
-
-
-def _passes(cost: dict[str, Any], pairs: int) -> float | None:
-    value = cost.get("passes", cost.get("training_passes"))
-    return None if value is None else float(value)
 
 
 def _finite(value: Any) -> float | None:

@@ -78,6 +78,7 @@ def _cost(grid: Grid) -> Table:
     for line in grid.lines:
         found = [result for column in grid.columns for result in grid.of(line, column).values()]
         passes = figure([result.passes for result in found if result.passes is not None])
+        judging = figure([result.forward_passes for result in found if result.forward_passes is not None])
         seconds = figure([result.seconds for result in found])
         networks = {result.networks for result in found if result.networks is not None}
         assert seconds is not None
@@ -86,10 +87,11 @@ def _cost(grid: Grid) -> Table:
                 Entry(shown_name(line)),
                 Entry(", ".join(str(n) for n in sorted(networks)) or MISSING),
                 Entry(MISSING if passes is None else f"{passes.mean:.1f}"),
+                Entry(MISSING if judging is None else f"{judging.mean:.1f}"),
                 Entry(f"{seconds.mean:.0f}"),
             )
         )
-    headings = ("cost of a cell", "networks", "training passes over the data", "seconds")
+    headings = ("cost of a cell", "networks", "training passes over the pairs", "judging passes", "seconds")
     return Table("What it costs", headings, tuple(rows))
 
 
@@ -134,7 +136,7 @@ def records(grid: Grid) -> list[Record]:
 def _facts_of_runs(results: list[Result]) -> Record:
     record: Record = {"seeds": len(results), "networks": results[0].networks}
     record["noise"] = " ".join(sorted({r.noise[:12] for r in results if r.noise is not None}))
-    for name in ("passes", "seconds", "injected", "estimated", "auroc", "rematched"):
+    for name in ("passes", "forward_passes", "seconds", "injected", "estimated", "auroc", "rematched"):
         values = figure([v for r in results if (v := getattr(r, name)) is not None])
         record[name] = None if values is None else values.mean
     record["code"] = "; ".join(sorted({r.code for r in results}))
