@@ -32,7 +32,6 @@ from mispair.functional.families import (
 )
 
 _SEPARATED = 2.0  # Ashman's D from which two components count as two
-Search = Literal["likeliest", "cut"]
 _GAIN = 0.01  # mean log likelihood two components must gain over one Beta to count as two
 
 
@@ -114,33 +113,20 @@ class MixtureFit:
 
 
 def fit_beta_mixture(
-    losses: Tensor | NDArray[np.float64],
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 500,
-    bins: int = 1024,
-    search: Search = "likeliest",
+    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
 ) -> MixtureFit:
     """Two Beta components on min-max normalised losses by maximum likelihood (L2RM Sec. 4.1; Arazo et al. 2019).
 
-    losses (N,) finite. `tol` is the change of the mean log likelihood at which EM stops. `search` says how far to look:
-    "likeliest" tries several starts and climbs fast; "cut" starts from the best cut in two and takes plain steps, so
-    that a loose `tol` leaves it near that cut. Where the losses show one group, the likeliest two components are a
-    narrow one and the rest, and only the cut is a usable split (NCR stops its fit at 1e-2 after a few such steps).
+    losses (N,) finite. `tol` is the change of the mean log likelihood at which EM stops.
     """
-    return _fit("beta", losses, tol, max_iter, bins, search)
+    return _fit("beta", losses, tol, max_iter, bins)
 
 
 def fit_gaussian_mixture(
-    losses: Tensor | NDArray[np.float64],
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 500,
-    bins: int = 1024,
-    search: Search = "likeliest",
+    losses: Tensor | NDArray[np.float64], *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
 ) -> MixtureFit:
-    """Two Gauss components on min-max normalised losses, as `fit_beta_mixture` (NCR's split). losses (N,) finite."""
-    return _fit("gaussian", losses, tol, max_iter, bins, search)
+    """Two Gauss components on min-max normalised losses by maximum likelihood (NCR's split). losses (N,) finite."""
+    return _fit("gaussian", losses, tol, max_iter, bins)
 
 
 def decide_mismatched(
@@ -279,28 +265,13 @@ def _bound(family: Family, free: Tensor) -> tuple[Tensor, Tensor]:
     return weights, torch.stack([inner[..., 0], inner[..., 1].clamp(-4, 4).exp()], -1)
 
 
-def _climb(
-    family: Family, bins: Bins, weights: Tensor, parameters: Tensor, tol: float, max_iter: int
-) -> tuple[Tensor, Tensor, Tensor, bool, int]:
-    """Plain EM from one start, judged before each step: (1, 2), (1, 2, 2) -> the same, (1,), whether it met `tol`."""
-    share = (bins.counts / bins.counts.sum()).unsqueeze(0)
-    before = torch.full((1,), -math.inf, dtype=torch.float64)
-    for iteration in range(1, max_iter + 1):
-        likelihood = _likelihood(family, bins, share, weights, parameters)
-        weights, parameters = _em_step(family, bins, share, weights, parameters)
-        if float(likelihood - before) < tol:
-            return weights, parameters, _likelihood(family, bins, share, weights, parameters), True, iteration
-        before = likelihood
-    return weights, parameters, _likelihood(family, bins, share, weights, parameters), False, max_iter
-
-
-def _starts(family: Family, bins: Bins, quantiles: tuple[float, ...] = (0.25, 0.5, 0.75)) -> tuple[Tensor, Tensor]:
-    """Deterministic starting points: cut the losses in two at the best 2-means cut and at the quantiles."""
+def _starts(family: Family, bins: Bins) -> tuple[Tensor, Tensor]:
+    """Deterministic starting points: cut the losses in two at the best 2-means cut and at three quantiles."""
     x, share = bins.centres, bins.counts / bins.counts.sum()
     below = share.cumsum(0)
     mass_x = (share * x).cumsum(0)
     between = (mass_x[-1] * below - mass_x) ** 2 / (below * (1 - below)).clamp(min=1e-12)
-    cuts = [int(between[:-1].argmax()), *(int(torch.searchsorted(below, q)) for q in quantiles)]
+    cuts = [int(between[:-1].argmax()), *(int(torch.searchsorted(below, q)) for q in (0.25, 0.5, 0.75))]
     weights, parameters = [], []
     for cut in sorted({min(max(c, 0), len(x) - 2) for c in cuts}):
         sides = (share[: cut + 1], x[: cut + 1]), (share[cut + 1 :], x[cut + 1 :])
@@ -311,21 +282,7 @@ def _starts(family: Family, bins: Bins, quantiles: tuple[float, ...] = (0.25, 0.
     return torch.stack(weights), torch.stack(parameters)
 
 
-def _likeliest(family: Family, bins: Bins, tol: float, max_iter: int) -> tuple[Tensor, Tensor, Tensor, bool, int]:
-    """A few rounds from every start, then the best of them to its end."""
-    weights, parameters = _starts(family, bins)
-    counts = bins.counts.expand(len(weights), -1)
-    weights, parameters, likelihood, _, tried = _em(family, bins, counts, weights, parameters, tol, min(10, max_iter))
-    best = likelihood.argmax(keepdim=True)
-    weights, parameters, likelihood, converged, iterations = _em(
-        family, bins, counts[:1], weights[best], parameters[best], tol, max(max_iter - tried, 1)
-    )
-    return weights, parameters, likelihood, converged, tried + iterations
-
-
-def _fit(
-    family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_iter: int, bins: int, search: Search
-) -> MixtureFit:
+def _fit(family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_iter: int, bins: int) -> MixtureFit:
     values = _checked(losses)
     if len(values) < 2:
         raise InputError(f"losses must hold at least two pairs, got {len(values)}")
@@ -336,11 +293,15 @@ def _fit(
     if len(histogram.counts) < 2:  # one value repeated: everybody is alike, so nobody is mismatched
         one = tuple(from_moments(family, histogram.centres[:1], torch.zeros(1, dtype=torch.float64))[0].tolist())
         return MixtureFit(family, (1.0, 0.0), (one, one), low, high, True, 0, 0.0, False, histogram)
-    if search == "cut":
-        start = _starts(family, histogram, quantiles=())
-        weights, parameters, likelihood, converged, iterations = _climb(family, histogram, *start, tol, max_iter)
-    else:
-        weights, parameters, likelihood, converged, iterations = _likeliest(family, histogram, tol, max_iter)
+    weights, parameters = _starts(family, histogram)
+    counts = histogram.counts.expand(len(weights), -1)
+    weights, parameters, likelihood, _, tried = _em(
+        family, histogram, counts, weights, parameters, tol, min(10, max_iter)
+    )
+    best = likelihood.argmax(keepdim=True)
+    weights, parameters, likelihood, converged, iterations = _em(
+        family, histogram, counts[:1], weights[best], parameters[best], tol, max(max_iter - tried, 1)
+    )
     order = moments(family, parameters[0])[0].argsort()
     weight, parameter = weights[0][order], parameters[0][order]
     return MixtureFit(
@@ -350,13 +311,13 @@ def _fit(
         low,
         high,
         converged,
-        iterations,
+        tried + iterations,
         float(likelihood[0]),
         # Whether there are two groups is a fact about the losses, so one family judges it for both: a Gauss component
         # at the edge has no tail to lie in, and loses likelihood to a Beta for that alone.
         _bimodal(weight, parameter, float(likelihood[0]), histogram)
         if family == "beta"
-        else _fit("beta", values, 1e-8, 500, bins, "likeliest").bimodal,
+        else _fit("beta", values, tol, max_iter, bins).bimodal,
         histogram,
     )
 

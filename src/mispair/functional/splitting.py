@@ -26,8 +26,7 @@ def split_losses(
 
     Where fewer than `at_least` pairs would be left to train on as given, those of smallest loss are trusted.
     """
-    # From the cut in two, as published: on losses of one group the likeliest fit may leave one side nearly empty.
-    fit = (fit_beta_mixture if family == "beta" else fit_gaussian_mixture)(losses, tol=1e-4, max_iter=100, search="cut")
+    fit = (fit_beta_mixture if family == "beta" else fit_gaussian_mixture)(losses)
     mismatched = decide_mismatched(fit, losses, threshold, when_unimodal)
     return Split(fit.posterior_mismatched(losses), trust_at_least(mismatched, losses, at_least)), fit
 

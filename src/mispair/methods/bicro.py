@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from mispair.functional.consistency import anchors, similarity_ratio
@@ -29,7 +29,7 @@ from mispair.functional.mixture import MixtureFit
 from mispair.functional.ranking import Curve, smallest, soft_margin, triplet, triplet_by_cell
 from mispair.functional.splitting import split_losses, trust_at_least
 from mispair.methods.about import About
-from mispair.methods.peers import PEERS, judging, record_both, score
+from mispair.methods.peers import PEERS, judging, record_both, score, streams_of, survey_losses
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import Encoded, PairBatch, Split
@@ -65,6 +65,12 @@ class BiCroConfig(Section):
     # ("posterior"), and holds captions competing for an image to their own margins ("margin"); "official": all three.
     compat: Literal["none", "labels", "posterior", "margin", "official"] = "none"
 
+    @model_validator(mode="after")
+    def _beta_slip(self) -> BiCroConfig:
+        if self.compat in ("posterior", "official") and self.mixture != "beta":
+            raise ValueError(f"method.compat={self.compat} is a slip of the Beta mixture, got mixture={self.mixture}")
+        return self
+
 
 class BiCro:
     """Two networks, each trained on what the other believes."""
@@ -86,9 +92,7 @@ class BiCro:
         use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
         for student, teacher in PEERS:
             split = splits[teacher]
-            streams = {"matched": split.matched_ids}
-            if use_mismatched and len(split.mismatched_ids) >= self.batch_size:
-                streams["mismatched"] = split.mismatched_ids
+            streams = streams_of(split, use_mismatched, self.batch_size)
             run.sweep(partial(self._step, student, teacher), **streams)
 
     def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
@@ -99,11 +103,7 @@ class BiCro:
     def _split(self, run: Run) -> dict[str, Split]:
         """Each network's division of the pairs, from its mean-negative triplet loss on them."""
         config = self.config
-        losses = run.survey(
-            lambda batch: {
-                name: triplet(score(run, net, batch), config.margin, "mean") for name, net in self.modules.items()
-            }
-        )
+        losses = survey_losses(run, self.modules, config.margin)
         splits: dict[str, Split] = {}
         for name, values in losses.items():
             split, fit = split_losses(

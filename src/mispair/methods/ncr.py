@@ -26,7 +26,7 @@ from mispair.functional.consistency import correspondence, refine_label
 from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
 from mispair.functional.splitting import split_losses
 from mispair.methods.about import About
-from mispair.methods.peers import PEERS, judging, of_batch, record_both, score
+from mispair.methods.peers import PEERS, judging, of_batch, record_both, score, streams_of, survey_losses
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch, Split
@@ -79,9 +79,7 @@ class NCR:
         use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
         for student, teacher in PEERS:
             split = splits[teacher]
-            streams = {"matched": split.matched_ids}
-            if use_mismatched and len(split.mismatched_ids) >= self.batch_size:
-                streams["mismatched"] = split.mismatched_ids
+            streams = streams_of(split, use_mismatched, self.batch_size)
             run.sweep(partial(self._step, student, teacher, 1 - split.p_mismatch), **streams)
 
     def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
@@ -92,11 +90,7 @@ class NCR:
     def _split(self, run: Run) -> dict[str, Split]:
         """Each network's division of the pairs, from its mean-negative triplet loss on them."""
         config = self.config
-        losses = run.survey(
-            lambda batch: {
-                name: triplet(score(run, net, batch), config.margin, "mean") for name, net in self.modules.items()
-            }
-        )
+        losses = survey_losses(run, self.modules, config.margin)
         splits: dict[str, Split] = {}
         for name, values in losses.items():
             splits[name], fit = split_losses(

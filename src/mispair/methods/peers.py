@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from mispair.functional.ranking import triplet
 from mispair.protocols import Run
 from mispair.types import PairBatch, Split
 
@@ -42,6 +43,21 @@ def of_batch(values: NDArray[np.float64], batch: PairBatch) -> Tensor:
     """The batch's share of a per-pair array (N,), as float32 where the batch lives."""
     ids = batch.pair_ids
     return torch.from_numpy(values[ids.cpu().numpy()]).float().to(ids.device)
+
+
+def survey_losses(run: Run, networks: Mapping[str, nn.Module], margin: float) -> dict[str, NDArray[np.float64]]:
+    """Each network's mean-negative triplet loss on every pair, in one pass over the data."""
+    return run.survey(
+        lambda batch: {name: triplet(score(run, net, batch), margin, "mean") for name, net in networks.items()}
+    )
+
+
+def streams_of(split: Split, use_mismatched: bool, batch_size: int) -> dict[str, NDArray[np.int64]]:
+    """What to sweep over. Fewer mismatched pairs than a batch are left out: they would meet themselves as negatives."""
+    streams = {"matched": split.matched_ids}
+    if use_mismatched and len(split.mismatched_ids) >= batch_size:
+        streams["mismatched"] = split.mismatched_ids
+    return streams
 
 
 def record_both(run: Run, losses: dict[str, NDArray[np.float64]], splits: dict[str, Split]) -> None:
