@@ -26,6 +26,11 @@ def test_root_places_by_hand():
     assert (axes.py(0), axes.py(100), axes.py(25)) == (112, 12, 62)
 
 
+def test_root_ticks_by_hand():
+    drawn = Axes((0.0, 1.0), (0.0, 3900.0), root=True).draw("a", x_ticks=[])
+    assert re.findall(r">([\d,]+)</text>", drawn) == ["0", "200", "500", "2,000"]
+
+
 def test_bars_by_hand():
     drawn = AXES.bars([0, 5, 10], [50, 100], ["low", "high"])
     assert numbers(drawn, "height") == [50, 100]

@@ -127,7 +127,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 def _root_ticks(high: float) -> list[float]:
     """0 and round values that are about evenly spaced by their square roots."""
-    return [0.0, *dict.fromkeys(ticks(0.0, high * share, most=1)[-1] for share in (0.06, 0.25, 0.56, 1.0))]
+    return [0.0, *dict.fromkeys(ticks(0.0, high * share, most=2)[-1] for share in (0.06, 0.25, 0.56, 1.0))]
 
 
 def short(value: float) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 from mispair.report.content import Pair, Pairs
 from mispair.report.html import Html, data_island, join, tag, visible
-from mispair.report.text import clamped, isolated
+from mispair.report.text import SHOWN, isolated
 
 STATIC = 25  # rows that can be read without scripts
-TEXT_BUDGET = 2_400_000  # bytes of all texts together: the page stays under 5 MB
+TEXT_BUDGET = 1_500_000  # bytes of all texts together: the page stays under 5 MB
 _CUTS = (20_000, 10_000, 4_000, 2_000, 1_000, 500, 250, 120, 60, 30, 15, 8)
 
 
@@ -82,7 +82,7 @@ def _cell(row: Pair, key: str, digits: int | None) -> Html:
     texts = {"i": row.image_id, "c": row.caption, "q": row.proposed_caption}
     if digits is None:
         text = texts[key] or ""
-        return tag("td", isolated(text) if key == "i" else clamped(text), class_=f"col-{key}")
+        return tag("td", isolated(text if len(text) <= SHOWN else text[:SHOWN] + "…"), class_=f"col-{key}")
     number = {"p": row.p_mismatch, "w": row.proposed_weight, "s": row.score, "r": row.caption_rank}[key]
     return tag("td", "" if number is None else f"{number:,.{digits}f}", class_=f"col-{key}")
 

@@ -28,7 +28,7 @@ def _how_many(run: RunFolder | None, audit: Verdicts | None, judged: Judged | No
         return f"This is a {run.config.method.name} run: it learns from every pair as it is and judges none."
     if not wrong:
         return f"None of the {pairs:,} pairs is more likely mismatched than matched; the estimated rate is {rate:.1%}."
-    interval = f", {low:.1%} to {high:.1%}" if high - low >= 0.0005 else ""
+    interval = f" ({low:.1%} to {high:.1%})" if high - low >= 0.0005 else ""
     return f"{wrong:,} of {pairs:,} pairs look mismatched: an estimated {rate:.1%} of the data{interval}."
 
 
@@ -51,8 +51,8 @@ def _what_instead(audit: Verdicts | None, judged: Judged | None) -> str:
 def _how_sure(run: RunFolder | None, audit: Verdicts | None) -> str:
     if audit is not None and audit.facts.truth and "auroc" in audit.facts.truth:
         truth = audit.facts.truth
-        error = f", its probabilities are off by {truth['ece']:.3f} on average" if "ece" in truth else ""
-        return f"Against the known truth, a wrong pair ranks above a right one with AUROC {truth['auroc']:.3f}{error}."
+        error = f", and its probabilities are off by {truth['ece']:.3f} on average" if "ece" in truth else ""
+        return f"Measured against the known truth, the judgement has an AUROC of {truth['auroc']:.3f}{error}."
     if run is None:
         return ""
     found = recalls(run)

@@ -18,7 +18,7 @@ from mispair.data import PairData
 from mispair.report.content import Card, Gallery, Pair, Pairs, Word
 
 CARDS = 24
-_PICTURED = 250  # rows of the table that have a picture
+_PICTURED, _PICTURE_BYTES = 200, 900_000  # rows of the table that have a picture, and what these may weigh
 _CARD_SIDE, _ROW_SIDE = 240, 104  # pixels, for screens with two pixels per point
 _LONG = 2_000  # characters: longer captions are not judged word by word
 
@@ -120,8 +120,12 @@ def worst_pairs(judged: Judged, pictures: Pictures | None, most: int, source: st
     rows = [judged.pairs[k] for k in order[:most]]
     shown: dict[str, str] = {}
     if pictures is not None and pictures.present:
+        size = 0
         for row in rows[:_PICTURED]:
             shown[row.image_id] = pictures.get(row.image_id, _ROW_SIDE) or ""
+            size += len(shown[row.image_id])
+            if size > _PICTURE_BYTES:
+                break
     return Pairs(rows, len(judged.pairs), shown, source)
 
 
