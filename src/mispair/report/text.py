@@ -8,7 +8,7 @@ from mispair.report.content import Word
 from mispair.report.html import Html, join, tag
 
 SHOWN = 280  # characters before a text is folded
-MOST = 20_000  # characters of one text in the page
+MOST = 10_000  # characters of one text in the page
 _LEVELS = (0.2, 0.45, 0.8)  # of the strongest word: from here on a word is marked faintly, clearly, strongly
 
 

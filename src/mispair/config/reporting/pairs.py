@@ -18,7 +18,7 @@ from mispair.data import PairData
 from mispair.report.content import Card, Gallery, Pair, Pairs, Word
 
 CARDS = 24
-_PICTURED, _PICTURE_BYTES = 200, 900_000  # rows of the table that have a picture, and what these may weigh
+_PICTURED, _PICTURE_BYTES = 200, 600_000  # rows of the table that have a picture, and what these may weigh
 _CARD_SIDE, _ROW_SIDE = 240, 104  # pixels, for screens with two pixels per point
 _LONG = 2_000  # characters: longer captions are not judged word by word
 
