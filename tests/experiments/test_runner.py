@@ -20,6 +20,7 @@ from mispair.experiments.spec import parse_spec
 from mispair.experiments.workers import Workers
 from mispair.retrieval.evaluate import RecallEvaluator
 from tests.experiments.grids import TINY, tiny_cells, tiny_spec, write_spec
+from tests.experiments.test_tables import _cell
 
 
 class Heard:
@@ -213,6 +214,14 @@ def test_a_folder_holds_one_experiment_and_one_grid_at_a_time(tmp_path):
         claimed(tmp_path),
     ):
         pass
+
+
+def test_rows_that_met_different_mismatches_are_reported(tmp_path):
+    found = tiny_cells(tmp_path, only=["column=0.6"])
+    for cell, noise in zip(found, ("one", "another"), strict=True):
+        _cell(tmp_path, cell.line, cell.column, cell.seed, 1.0, noise=noise)
+    (problem,) = noise_problems(found)
+    assert problem.startswith("column 0.6, seed 0: the rows met different mismatches")
 
 
 def test_time_left_is_learned_per_row():

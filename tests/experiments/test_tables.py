@@ -196,3 +196,28 @@ def test_damage_and_absence_cost_one_sentence(tmp_path):
     (tmp_path / "experiment.json").write_text("[]")
     with pytest.raises(InputError, match="experiment.json is damaged"):
         make_page(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["run", "mian", "-o", "OUT"], "did you mean main"),
+        (["run", "main", "-o", "OUT", "--data", "f30k_nowhere"], "there is no data at f30k_nowhere"),
+        (["run", "main", "-o", "OUT", "--as", "nowhere"], "--as takes one of"),
+        (["run", "main", "-o", "OUT", "--only", "row=nobody"], "there is no row 'nobody'"),
+        (["table", "OUT"], "holds no experiment"),
+        (["table", "OUT", "--format", "docx"], "--format must be one of md, csv, tex, html"),
+    ],
+)
+def test_a_mistake_costs_one_sentence_and_writes_nothing(tmp_path, words, sentence):
+    out = tmp_path / "out"
+    found = CliRunner().invoke(app, ["experiments", *(str(out) if word == "OUT" else word for word in words)])
+    assert isinstance(found.exception, InputError)
+    assert sentence in str(found.exception)
+    assert not out.exists()
+
+
+def test_the_list_names_every_spec():
+    found = CliRunner().invoke(app, ["experiments", "list"], env={"COLUMNS": "200"})
+    assert found.exit_code == 0
+    assert "cost-distribution" in found.stdout

@@ -14,7 +14,8 @@ from mispair.errors import InputError
 from mispair.section import Section
 
 Figure = Literal["sweep", "cost", "alignment", "rematched"]
-_HOME = Path(__file__).parents[3] / "experiments"
+_PACKAGE = Path(__file__).parents[1]
+_HOMES = (Path("experiments"), _PACKAGE.parents[1] / "experiments", _PACKAGE / "shipped" / "experiments")
 
 
 class Row(Section):
@@ -153,9 +154,8 @@ def parse_spec(values: Any, where: str) -> Spec:
 
 
 def list_specs() -> list[Path]:
-    """The specs of the present folder, else those beside the package."""
-    here = Path("experiments")
-    return sorted((here if any(here.glob("*.yaml")) else _HOME).glob("*.yaml"))
+    """The specs of the present folder, else those of the checkout, else those that came with the package."""
+    return next((found for home in _HOMES if (found := sorted(home.glob("*.yaml")))), [])
 
 
 def _find(name: str) -> Path:
