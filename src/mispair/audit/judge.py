@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.audit.calibration import calibrate
-from mispair.audit.damage import find_crowded_images, find_empty_captions, find_repeated_captions, find_twins
+from mispair.audit.damage import (
+    find_crowded_images,
+    find_empty_captions,
+    find_repeated_captions,
+    find_twins,
+    shared_captions,
+)
 from mispair.audit.products import Rows
 from mispair.audit.rematch import Proposals, propose
 from mispair.audit.scan import Cells, Space, Tell, silent
@@ -53,18 +59,26 @@ def judge(
     if len(table) < FEWEST:
         raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
     count = len(table)
-    repaired = repair(table.image_rows, table.text_rows)
+    captions = captions_of(table)
+    shared = shared_captions(captions if table.captions is not None else table.text_rows.tolist(), table.image_rows)
+    alone = shared == 0
+    if alone.sum() < FEWEST:
+        raise InputError(
+            "nearly all pairs show one caption: there is nothing to compare them with, so look at the table"
+        )
+    repaired = repair(table.image_rows[alone], table.text_rows[alone])
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
     cells = space.look(rows, cols, tell)
     own = cells.evidence(len(space.images), len(space.texts))
-    near = calibrate(own[:count], own[count:], table.image_rows, history)
+    groups, past = table.image_rows[alone], None if history is None else history[alone]
+    near = calibrate(own[:count][alone], own[count:], groups, past)
     if more_evidence is not None:
         more = np.column_stack([own, more_evidence(rows, cols)])
         evidence = more[:count], more[count:]
-    calibration = near if evidence is None else calibrate(*evidence, table.image_rows, history)
-    p = calibration.p_mismatch
+    calibration = near if evidence is None else calibrate(evidence[0][alone], evidence[1], groups, past)
+    p = shared.copy()
+    p[alone] = calibration.p_mismatch
     proposals = propose(space, table.image_rows, table.text_rows, p, cells.score[:count], near, tell)
-    captions = captions_of(table)
     damage: list[Damage | None] = [find_shift(space.images, space.texts, table.image_rows, table.text_rows, repaired)]
     if table.captions is not None:
         damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
@@ -74,9 +88,9 @@ def judge(
         damage.append(find_twins(features, table.image_rows, names, other_features or {}))
     facts = Facts(
         pairs=count,
-        rate=calibration.rate,
-        rate_low=calibration.rate_low,
-        rate_high=calibration.rate_high,
+        rate=_overall(calibration.rate, shared),
+        rate_low=_overall(calibration.rate_low, shared),
+        rate_high=_overall(calibration.rate_high, shared),
         bimodal=calibration.apart,
         issues=int((p > 0.5).sum()),
         held_out=held_out,
@@ -88,6 +102,11 @@ def judge(
     )
     verdicts = Verdicts(_table(table, names, captions, p, cells, proposals, count), facts)
     return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
+
+
+def _overall(rate: float, shared: Floats) -> float:
+    """The rate of all pairs, from that of the pairs with a caption of their own."""
+    return float(np.where(shared == 0, rate, shared).mean())
 
 
 def repair(image_rows: Rows, text_rows: Rows, seed: int = 0) -> tuple[Rows, Rows]:

@@ -1,7 +1,7 @@
 """Do neighbours agree? Images like this one should have captions like this one, and the other way round.
 
 Needs no common space: only which images are alike, and which captions.
-Letters: n pairs, L landmarks (some of the pairs), k nearest of them, d width, C cells.
+Letters: I images, M texts, L landmarks (some of the pairs), k nearest of them, d width, C cells.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ _CHUNK = 1 << 24  # numbers gathered at a time
 
 
 class Neighbours:
-    """Vectors of both sides, unit length, row by row one pair: (n, d) and (n, d')."""
+    """Unit vectors of both sides, (I, d) and (M, d'), and which of them are paired."""
 
-    def __init__(self, images: Tensor, texts: Tensor, progress: Progress | None = None) -> None:
+    def __init__(
+        self, images: Tensor, texts: Tensor, image_rows: Rows, text_rows: Rows, progress: Progress | None = None
+    ) -> None:
         self.images, self.texts = images, texts
-        self.landmarks = np.sort(np.random.default_rng(0).permutation(len(images))[:_LANDMARKS])
-        at = torch.from_numpy(self.landmarks)
-        self.landmark_images, self.landmark_texts = images[at], texts[at]
+        landmarks = np.sort(np.random.default_rng(0).permutation(len(image_rows))[:_LANDMARKS])
+        self.landmark_images = images[torch.from_numpy(image_rows[landmarks])]
+        self.landmark_texts = texts[torch.from_numpy(text_rows[landmarks])]
         # A few more than wanted: the item itself may be among them, several times if it is repeated.
         self.near_images = best_partners(images, self.landmark_images, _NEAREST + 5, progress)
         self.near_texts = best_partners(texts, self.landmark_texts, _NEAREST + 5, progress)

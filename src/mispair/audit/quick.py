@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mispair.audit.damage import MOST_TWINS
 from mispair.audit.judge import judge
 from mispair.audit.neighbours import Neighbours
 from mispair.audit.scan import Space, Tell, silent
 from mispair.audit.verdicts import Verdicts
-from mispair.data.features import open_features
+from mispair.data.config import DataConfig
+from mispair.data.pairs import content_hash
+from mispair.data.sources import given_pairs, open_source
 from mispair.data.table import PairTable
 from mispair.errors import InputError
 
@@ -42,46 +44,58 @@ def quick_audit(
             f"there are {len(a):,} image embeddings and {len(b):,} text embeddings; expected as many, row k of one with"
             " row k of the other"
         )
-    if a.shape[1] != b.shape[1]:
-        raise InputError(
-            f"image embeddings have width {a.shape[1]} and text embeddings {b.shape[1]}; expected one space for both,"
-            " so take both from one model such as CLIP, or train one: mispair audit DATA --train"
-        )
+    _refuse_widths(a, b)
     for name, given in (("image_ids", image_ids), ("captions", captions)):
         if given is not None and len(given) != len(a):
             raise InputError(f"there are {len(given):,} {name} for {len(a):,} pairs; expected one for each")
-    a, b = _centred(a), _centred(b)
     rows = np.arange(len(a))
-    neighbours = Neighbours(a, b, lambda done, total: tell("finding neighbours", done, total))
-    return judge(
-        Space(a, b),
-        PairTable(rows, rows, captions, image_ids),
-        more_evidence=neighbours.disagreement,
-        held_out="nothing was trained, so nothing was learned by heart",
-        features=a,
-        data=data,
-        tell=tell,
-    )
+    return _judge(a, b, PairTable(rows, rows, captions, image_ids), data, tell)
 
 
 def quick_audit_files(
     first: str | os.PathLike[str], second: str | os.PathLike[str], *, tell: Tell = silent
 ) -> Verdicts:
-    """`quick_audit` of two .npy files."""
-    arrays = []
-    digest = hashlib.sha256()
-    for path in (first, second):
-        store = open_features(path, "embeddings, one row per pair")
-        if store.array.ndim != 2:
-            raise InputError(
-                f"{path} has {store.array.ndim} axes; expected embeddings, one vector per row: (rows, width)"
-            )
-        digest.update(store.fingerprint().encode())
-        arrays.append(store.array)
+    """`quick_audit` of two .npy files; the second may have several rows for each of the first."""
     paths = [os.path.abspath(path) for path in (first, second)]
-    about: dict[str, Any] = {"path": paths[0], "split": "all", "format": "arrays", "hash": digest.hexdigest()}
-    about |= {"noise_hash": None, "config": {"path": paths[0], "second": paths[1]}}
-    return quick_audit(*arrays, data=about, tell=tell)
+    config = DataConfig(path=paths[0], second=paths[1])
+    source = open_source(config, "all")
+    sides = []
+    for path, store in zip(paths, (source.images, source.text_features), strict=True):
+        assert store is not None
+        if store.regions != 1:
+            raise InputError(
+                f"{path} has {store.regions} vectors per row; expected embeddings, one per row: (rows, width)"
+            )
+        sides.append(_checked(path, np.concatenate([block[:, 0] for block in store.blocks(8192)])))
+    about: dict[str, Any] = {"path": paths[0], "split": "all", "format": "arrays", "hash": content_hash(source)}
+    about |= {"noise_hash": None, "config": config.model_dump(mode="json")}
+    a, b = sides
+    _refuse_widths(a, b)
+    return _judge(a, b, given_pairs(source), about, tell)
+
+
+def _judge(a: Tensor, b: Tensor, table: PairTable, data: dict[str, Any] | None, tell: Tell) -> Verdicts:
+    a, b = _centred(a), _centred(b)
+    neighbours = Neighbours(
+        a, b, table.image_rows, table.text_rows, lambda done, total: tell("finding neighbours", done, total)
+    )
+    return judge(
+        Space(a, b),
+        table,
+        more_evidence=neighbours.disagreement,
+        held_out="nothing was trained, so nothing was learned by heart",
+        features=a if len(a) <= MOST_TWINS else None,
+        data=data,
+        tell=tell,
+    )
+
+
+def _refuse_widths(a: Tensor, b: Tensor) -> None:
+    if a.shape[1] != b.shape[1]:
+        raise InputError(
+            f"image embeddings have width {a.shape[1]} and text embeddings {b.shape[1]}; expected one space for both,"
+            " so take both from one model such as CLIP, or train one: mispair audit DATA --train"
+        )
 
 
 def _checked(name: str, values: Any) -> Tensor:

@@ -20,6 +20,7 @@ VERBS = {
     "doctor": "mispair.cli.doctor",
     "evaluate": "mispair.cli.evaluate",
     "experiments": "mispair.cli.experiments",
+    "fix": "mispair.cli.fix",
     "methods": "mispair.cli.methods",
     "report": "mispair.cli.report",
     "runs": "mispair.cli.runs",

@@ -15,7 +15,8 @@ class Progress:
     """Tell it what is done; it decides whether anybody needs to know."""
 
     def __init__(self) -> None:
-        self._start = self._began = self._heard = time.monotonic()
+        self._start = self._heard = time.monotonic()
+        self._idle = 0.0  # seconds after the start at which the present piece of work began
         self._what = ""
         self._last = 0.0
         self._live = sys.stderr.isatty()
@@ -27,13 +28,13 @@ class Progress:
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
         if what != self._what:  # another piece of work has its own pace; it began when the last one was done
-            self._what, self._began = what, self._heard
+            self._what, self._idle = what, self._heard - self._start
         self._heard = now
         if now - self._start < _PATIENCE or now - self._last < (0.1 if self._live else _EVERY):
             return
         self._last = now
         self._shown = True
-        rate = done / max(now - self._began, 1e-9)
+        rate = done / max(now - self._start - self._idle, 1e-9)
         left = int((total - done) / rate) if rate else 0
         share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})"
         share += f", {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.audit.damage import MOST_TWINS
 from mispair.audit.judge import judge
 from mispair.audit.scan import Tell, silent, space_of
 from mispair.audit.truth import who_belongs, with_truth
@@ -27,8 +28,6 @@ from mispair.data.sources import open_source
 from mispair.errors import InputError
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
-
-_MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 
 
 def audit(
@@ -149,7 +148,7 @@ def _history(folder: Path, pairs: int) -> NDArray[np.float64] | None:
 
 def _features(store: FeatureStore) -> Tensor | None:
     """Mean region of every image, (I, F); None where there are too many to compare each with each."""
-    if len(store) > _MOST_TWINS:
+    if len(store) > MOST_TWINS:
         return None
     return torch.cat([torch.from_numpy(block.mean(1)) for block in store.blocks(1024)])
 

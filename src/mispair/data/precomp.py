@@ -18,7 +18,7 @@ from mispair.data.files import read_lines, reading
 from mispair.data.source import Finding, Source
 from mispair.errors import InputError
 
-_ENDINGS = ("_ims.npy", "_feat.npy")  # the second is IMRAM's name for the same file
+ENDINGS = ("_ims.npy", "_feat.npy")  # the second is IMRAM's name for the same file
 ORDER = ("train", "dev", "val", "test", "testall")
 
 
@@ -26,7 +26,7 @@ def list_splits(folder: Path) -> list[str]:
     """Splits whose features lie in `folder`, in the usual order."""
     with reading(folder, "a folder of features and captions"):
         names = os.listdir(folder)
-    found = {name.removesuffix(end) for name in names for end in _ENDINGS if name.endswith(end)}
+    found = {name.removesuffix(end) for name in names for end in ENDINGS if name.endswith(end)}
     return sorted(found - {""}, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
 
@@ -102,7 +102,7 @@ def _equal_to_next(store: FeatureStore, start: int, stop: int) -> NDArray[np.boo
 
 
 def _find_features(folder: Path, split: str) -> Path:
-    for end in _ENDINGS:
+    for end in ENDINGS:
         if os.path.exists(path := folder / f"{split}{end}"):
             return path
     splits = list_splits(folder)

@@ -59,7 +59,7 @@ def open_table(config: DataConfig, split: str) -> Source:
     if read.splits is None and split != "all":
         notes.append(f"{path.name} has no split column: {split} is a part drawn by image name (data.holdout)")
     images, findings, store = read.images, list(read.findings), None
-    features = _features_path(config, path)
+    features = features_path(config, path)
     if features is None:
         notes.append(f"{path.name} came with no features: only its text can be checked; name them with --features")
     matched: Matched | None = None
@@ -162,7 +162,7 @@ def _choose(read: Read, split: str, config: DataConfig) -> NDArray[np.bool_]:
     return chosen
 
 
-def _features_path(config: DataConfig, path: Path) -> Path | None:
+def features_path(config: DataConfig, path: Path) -> Path | None:
     if config.features:
         return Path(config.features)
     beside = path.with_suffix(".npy")
