@@ -7,6 +7,7 @@ import torch
 
 from mispair.config.load import load_config
 from mispair.data import DataConfig, ScenesConfig, open_split
+from mispair.protocols import Companions
 from mispair.types import PairBatch
 
 TINY = (
@@ -40,24 +41,36 @@ class RecordingRun:
         self.rng = torch.Generator().manual_seed(0)
         self.updates, self.losses, self.logged, self.streams, self.notes = [], [], {}, [], []
         self.columns = {}
-        self.pairs, self.restarts = len(data), []
+        self.pairs, self.image_of, self.restarts = len(data), data.table.image_rows, []
 
     def encode(self, model, batch):
         return model.encode_images(batch.images, batch.image_mask), model.encode_texts(batch.texts, batch.text_mask)
 
-    def survey(self, score):
+    def encode_images(self, model, batch):
+        return model.encode_images(batch.images, batch.image_mask)
+
+    def encode_texts(self, model, batch):
+        return model.encode_texts(batch.texts, batch.text_mask)
+
+    def survey(self, score, passing=()):
         found = {}
         for start in range(0, len(self.data), self.batch_size):
             ids = np.arange(start, start + self.batch_size) % len(self.data)
             with torch.no_grad():
                 for key, values in score(self.data.batch(ids)).items():
-                    found.setdefault(key, np.zeros(len(self.data)))[ids] = values.double().numpy()
+                    column = found.setdefault(key, np.zeros((len(self.data), *values.shape[1:])))
+                    column[ids] = values.double().numpy()
         return found
 
     def sweep(self, step, **streams):
-        self.streams.append({name: None if ids is None else np.asarray(ids) for name, ids in streams.items()})
+        followers = {name: stream for name, stream in streams.items() if isinstance(stream, Companions)}
+        own = {name: stream for name, stream in streams.items() if name not in followers}
+        self.streams.append({name: None if ids is None else np.asarray(ids) for name, ids in own.items()})
         everyone = np.arange(len(self.data))
-        batches = {k: self.data.batch((everyone if v is None else v)[: self.batch_size]) for k, v in streams.items()}
+        ids = {name: (everyone if stream is None else stream)[: self.batch_size] for name, stream in own.items()}
+        batches = {name: self.data.batch(chosen) for name, chosen in ids.items()}
+        for name, follower in followers.items():
+            batches[name] = self.data.batch(follower.choose(ids), follower.side)
         step(self, **batches)
 
     def minimize(self, module, loss):

@@ -7,7 +7,8 @@ names no method; a method calls them and names no optimizer, device or process.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -49,27 +50,51 @@ class RetrievalModel(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Companions:
+    """A stream that follows the others: `choose` gets the pair ids of a step by stream and names those to come along.
+
+    Only one side of them is read; the other side of the batch is empty.
+    """
+
+    choose: Callable[[Mapping[str, NDArray[np.int64]]], NDArray[np.int64]]
+    side: Literal["images", "texts"]
+
+
 class Run(Protocol):
     """What the trainer offers a method during one epoch."""
 
     rng: torch.Generator
     pairs: int  # training pairs there are; pair ids lie below it
+    image_of: NDArray[np.int64]  # (pairs,) which image each pair shows, as given
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         """Images and texts of the whole batch through the model's encoders."""
         ...
 
-    def survey(self, score: Callable[[PairBatch], Mapping[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
+    def encode_images(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        """The images of the whole batch alone."""
+        ...
+
+    def encode_texts(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        """The texts of the whole batch alone."""
+        ...
+
+    def survey(
+        self, score: Callable[[PairBatch], Mapping[str, Tensor]], passing: tuple[str, ...] = ()
+    ) -> dict[str, NDArray[Any]]:
         """Score every training pair once (evaluation mode, no gradient); arrays come back by pair id.
 
-        Each pair meets a full batch: the tail is wrapped, so no pair is judged against fewer negatives.
+        `score` gives a number (B,) or a vector (B, D) per pair. Each pair meets a full batch: the tail is wrapped, so
+        no pair is judged against fewer negatives. Columns named in `passing` are too large to save: they are missing
+        when a killed run goes on inside the epoch, and the method's own state must hold what came of them.
         """
         ...
 
-    def sweep(self, step: Callable[..., None], **streams: NDArray[np.int64] | None) -> None:
+    def sweep(self, step: Callable[..., None], **streams: NDArray[np.int64] | Companions | None) -> None:
         """Call `step(run, **batches)` over named streams of pair ids in lockstep (None: all pairs).
 
-        The first stream sets the length, shorter ones start over, every batch is full.
+        The first stream sets the length, shorter ones start over, every batch is full; companions follow.
         """
         ...
 

@@ -26,7 +26,10 @@ def make(data, two_groups=False, **values):
     if two_groups:  # an untrained network cannot tell them yet
         rng = np.random.default_rng(0)
         low, high = rng.beta(2, 12, len(data)), rng.beta(9, 5, len(data))
-        run.survey = lambda score: {"loss": np.where(data.table.truth.mismatched, high, low)}
+        survey = run.survey
+        run.survey = lambda score, passing: {
+            **survey(score, passing), "loss": np.where(data.table.truth.mismatched, high, low)
+        }  # fmt: skip
     return L2RM(config, net, BATCH), run
 
 
@@ -44,7 +47,7 @@ def test_the_cost_is_taught_before_it_is_used(data):
     assert list(run.streams[0]) == ["matched", "mismatched"]
     assert set(run.streams[0]["matched"]).isdisjoint(run.streams[0]["mismatched"])
     assert len(run.streams[0]["matched"]) + len(run.streams[0]["mismatched"]) == len(data)
-    assert run.logged["mass"] == pytest.approx(0.1, rel=1e-5)
+    assert run.logged["mass"] == pytest.approx(method.mass, rel=1e-5)
     assert run.logged["converged"] == 1
 
 
@@ -74,7 +77,12 @@ def test_a_fixed_cost_has_nothing_to_learn(data, cost):
         {"mixture": "gaussian"},
         {"entropy": 0.5, "entropy_on": "plan"},
         {"cost": "paper", "cost_rate": 0.01},
-        {"queue": 96},
+        {"sees": "queue", "pool": 128},
+        {"sees": "batch"},
+        {"sees": "nearest", "pool": 48},
+        {"siblings": "never"},
+        {"siblings": "always"},
+        {"mass": 0.1},
         {"config": L2RMConfig.paper().model_copy(update={"warmup_epochs": 1})},
         {"config": L2RMConfig.official().model_copy(update={"warmup_epochs": 1})},
     ],
@@ -92,10 +100,13 @@ def test_every_ablation_is_a_value(data, values):
 def test_the_given_pairs_are_forbidden_in_the_plan(data):
     method, run = make(data, forbid_given="always")
     method.epoch(1, run)
-    plan = method.rematch(run, data.batch(np.arange(BATCH))).plan
-    assert plan.diagonal().abs().max() == 0
+    batch = data.batch(np.arange(BATCH))
+    same = torch.from_numpy(data.table.image_rows[:BATCH])
+    given = same[:, None] == same[None, :]  # the pair itself, and what else is shown with its image
+    method.pool = None
+    assert method.rematch(run, batch, batch).plan[given].abs().max() == 0
     method.forbid = False
-    assert method.rematch(run, data.batch(np.arange(BATCH))).plan.diagonal().max() > 0
+    assert method.rematch(run, batch, batch).plan[given].max() > 0
 
 
 def test_auto_forbids_only_where_two_groups_show(data, monkeypatch):
@@ -131,13 +142,15 @@ def test_everybody_mismatched_still_trusts_a_batch(data, monkeypatch):
     method.epoch(1, run)
     matched = run.streams[0]["matched"]
     assert len(matched) == BATCH
-    # they are the least suspicious
-    assert method.losses[matched].max() <= np.delete(method.losses, matched).min()
+    signal = run.columns["signal"]  # they are the least suspicious
+    assert signal[matched].max() <= np.delete(signal, matched).min()
 
 
 def test_equal_losses_do_not_break_the_split(data, monkeypatch):
     method, run = make(data)
-    monkeypatch.setattr(run, "survey", lambda score: {"loss": np.full(len(data), 0.4)})
+    survey = run.survey
+    equal = {"loss": np.full(len(data), 0.4)}
+    monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), **equal})
     method.epoch(1, run)
     assert run.updates == ["net"]
 
@@ -145,20 +158,23 @@ def test_equal_losses_do_not_break_the_split(data, monkeypatch):
 def test_the_loss_is_averaged_over_epochs(data, monkeypatch):
     method, run = make(data, history=0.5)
     found = iter([np.linspace(0, 1, len(data)), np.linspace(1, 0, len(data))])
-    monkeypatch.setattr(run, "survey", lambda score: {"loss": next(found)})
+    survey = run.survey
+    monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), "loss": next(found)})
     method.epoch(1, run)
     method.epoch(2, run)
     assert np.allclose(method.losses, 0.5)
 
 
 def test_queue_widens_what_rematching_sees(data):
-    method, run = make(data, two_groups=True, queue=64)
+    method, run = make(data, two_groups=True, sees="queue", pool=96)
     seen = []
     real = method._rematch
-    method._rematch = lambda scores, *rest: seen.append(tuple(scores.shape)) or real(scores, *rest)
+    method._rematch = lambda run, scores, *rest: seen.append(tuple(scores.shape)) or real(run, scores, *rest)
     order = np.random.default_rng(0)
     sweep = run.sweep
-    run.sweep = lambda step, **streams: sweep(step, **{k: order.permutation(v) for k, v in streams.items()})
+    run.sweep = lambda step, **streams: sweep(
+        step, **{k: order.permutation(v) if isinstance(v, np.ndarray) else v for k, v in streams.items()}
+    )
     for _ in range(4):
         method.epoch(1, run)
     assert seen[0] == (BATCH, BATCH)
@@ -168,9 +184,9 @@ def test_queue_widens_what_rematching_sees(data):
 
 
 def test_state_round_trip(data):
-    method, run = make(data, two_groups=True, queue=64)
+    method, run = make(data, two_groups=True, sees="queue", pool=96)
     method.epoch(1, run)
-    other, _ = make(data, queue=64)
+    other, _ = make(data, sees="queue", pool=96)
     other.restore(method.state())
     assert np.array_equal(other.losses, method.losses)
     assert other.forbid == method.forbid
@@ -180,3 +196,45 @@ def test_state_round_trip(data):
 def test_what_a_method_gets_holds_no_truth(data):
     batch = data.batch(np.arange(4))
     assert set(batch.__slots__) == {"images", "image_mask", "texts", "text_mask", "pair_ids"}
+
+
+def test_the_mass_follows_from_what_the_survey_found(data, monkeypatch):
+    """As many texts are moved as find an image that suits them like a matched one, times how surely they need one."""
+    method, run = make(data, sees="batch", siblings="never")
+    mismatched = np.arange(len(data)) % 2 == 0
+    monkeypatch.setattr("mispair.methods.l2rm.decide_mismatched", lambda *_, **__: mismatched.copy())
+    best = np.where(np.arange(len(data)) % 8 == 0, 0.9, 0.1)  # a quarter of the mismatched
+    found = {"given": np.full(len(data), 0.5), "best": best}
+    survey = run.survey
+    monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), **found})
+    method.epoch(1, run)
+    sure = run.columns["posterior"][mismatched].mean()
+    assert method.mass == pytest.approx(float(np.clip(best[mismatched].round().mean() * sure, 0.05, 0.5)))
+    fixed, run = make(data, mass=0.3)
+    fixed.epoch(1, run)
+    assert fixed.mass == 0.3
+
+
+def test_siblings_teach_each_other_from_the_first_epoch(data):
+    method, run = make(data)
+    alone, other = make(data, siblings="never")
+    method.epoch(0, run)
+    alone.epoch(0, other)
+    assert run.losses[0] > other.losses[0]
+    assert run.logged["loss"] == pytest.approx(other.logged["loss"])
+
+
+def test_state_inside_an_epoch_holds_the_pool(data):
+    method, run = make(data, two_groups=True)
+    inside = []
+    sweep = run.sweep
+    run.sweep = lambda step, **streams: (sweep(step, **streams), inside.append(method.state()))
+    method.epoch(1, run)
+    assert "pool" not in method.state()  # between epochs it would only be in the way
+    other, _ = make(data)
+    other.restore(inside[0])
+    ids = run.streams[-1]["mismatched"][:BATCH]
+    assert np.array_equal(other.pool.around(ids, 64), method.pool.around(ids, 64))
+    pairs = torch.from_numpy(ids)
+    assert torch.equal(other.pool.similarity(pairs, pairs), method.pool.similarity(pairs, pairs))
+    assert other.mass == method.mass

@@ -19,7 +19,8 @@ from tests.synthetic import tiny_config
 L2RM = (
     "data.noise.rate=0.5",
     "data.scenes.pictures=240",
-    "method.queue=32",
+    "method.sees=queue",
+    "method.pool=64",
     "method.mixture=gaussian",
     "method.signal=triplet_mean",
     "method.warmup_epochs=3",
@@ -118,7 +119,7 @@ def test_the_split_is_written_per_epoch(tmp_path):
 
     assembly, _ = run(tmp_path, *L2RM)
     table = pq.read_table(tmp_path / "split.parquet")
-    assert set(table.column_names) == {"epoch", "pair_id", "loss", "signal", "posterior", "mismatched"}
+    assert set(table.column_names) == {"epoch", "pair_id", "loss", "signal", "posterior", "mismatched", "cost"}
     assert table.num_rows == 3 * len(assembly.train)  # every epoch after the warm-up
     assert np.isfinite(table["posterior"].to_numpy()).all()
 

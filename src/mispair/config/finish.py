@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pyarrow.parquet as pq
 
 from mispair.config.assemble import Assembly, load_run
 from mispair.config.card import model_card
+from mispair.config.rematching import ranked_alignments
+from mispair.config.splits import last_split
 from mispair.data import list_data_splits
 from mispair.functional.detection import detection_metrics
 from mispair.functional.mixture import fit_beta_mixture, fit_gaussian_mixture
@@ -44,18 +42,13 @@ def finish(assembly: Assembly) -> dict[str, Any]:
         run = load_run(folder, trainer.engine.device)
         summary["test"] = RecallEvaluator(run.open_split("test"))(run.models)
     summary |= _split_summary(assembly)
+    ranked = ranked_alignments(assembly)
+    if ranked is not None:
+        last = str(progress.epoch - 1)
+        write_text(folder / "alignment.json", json.dumps({"epochs": {last: ranked}}) + "\n")
     write_text(folder / "metrics.json", json.dumps(summary, indent=2) + "\n")
     write_text(folder / "README.md", model_card(config, summary))
     return summary
-
-
-def last_split(folder: Path) -> dict[str, np.ndarray[Any, Any]] | None:
-    """Columns of the last epoch's split: signal, posterior, mismatched; None when the method makes none."""
-    files = sorted((folder / "split.parquet").glob("epoch-*.parquet"))
-    if not files:
-        return None
-    table = pq.read_table(files[-1])
-    return {name: table[name].to_numpy() for name in ("signal", "posterior", "mismatched")}
 
 
 def _split_summary(assembly: Assembly) -> dict[str, Any]:

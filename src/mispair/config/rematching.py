@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mispair.config.assemble import Assembly
-from mispair.config.finish import last_split
+from mispair.config.splits import last_split
 from mispair.data import scene_truth
 from mispair.data.streams import lockstep
 from mispair.methods.l2rm import L2RM
@@ -37,24 +39,57 @@ def judge_rematching(assembly: Assembly, most: int = 40) -> Rematching | None:
     known = scene_truth(data)
     belongs = data.table.truth.image_rows
 
-    def true_cells(batch: NDArray[np.int64]) -> NDArray[np.bool_]:
-        images = data.table.image_rows[batch]
+    def true_cells(seen: NDArray[np.int64], batch: NDArray[np.int64]) -> NDArray[np.bool_]:
+        images = data.table.image_rows[seen]
         if known is not None:
             return np.asarray(known[np.ix_(images, data.table.text_rows[batch])])
         return np.asarray(images[:, None] == belongs[batch][None, :])
 
     landed = moved = expected = 0.0
     batches = 0
-    for module in method.modules.values():
-        module.eval()
-    for chosen in lockstep({"ids": ids}, size, Streams(0).numpy("rematching")):
-        batch = chosen["ids"]
-        plan = method.rematch(trainer, trainer.engine.place(data.batch(batch))).plan.cpu().numpy()
-        cells = true_cells(batch)
+    for seen, batch, plan in _plans(assembly, ids, most):
+        cells = true_cells(seen, batch)
+        allowed = data.table.image_rows[seen][:, None] != data.table.image_rows[batch][None, :]
         landed += float((plan * cells).sum())
         moved += float(plan.sum())
-        expected += float(cells[~np.eye(size, dtype=bool)].mean())
+        expected += float(cells[allowed].mean())
         batches += 1
-        if batches == most:
-            break
     return Rematching(landed / moved, expected / batches, batches)
+
+
+def ranked_alignments(assembly: Assembly, most: int = 20, ranks: int = 64) -> dict[str, list[float]] | None:
+    """The refined alignment of an image with its captions, normalised and sorted, on average (L2RM Appendix C.3).
+
+    Apart for transported images (they carry more than half of the mass one can) and for the others. None where a
+    method does not rematch.
+    """
+    split, size = last_split(assembly.folder), assembly.config.train.batch_size
+    if split is None or not isinstance(assembly.trainer.method, L2RM) or split["mismatched"].sum() < size:
+        return None
+    kept: dict[str, list[NDArray[np.float64]]] = {"transported": [], "untransported": []}
+    for _, _, plan in _plans(assembly, np.flatnonzero(split["mismatched"]), most):
+        carried = plan.sum(1) > 0.5 * plan.sum(1).max()
+        rows = np.maximum(plan, 1e-10)
+        rows = -np.sort(-rows / rows.sum(1, keepdims=True), axis=1)[:, :ranks]
+        kept["transported"].append(rows[carried])
+        kept["untransported"].append(rows[~carried])
+    joined = {name: np.concatenate(rows) for name, rows in kept.items()}
+    return {name: rows.mean(0).round(6).tolist() if len(rows) else [] for name, rows in joined.items()}
+
+
+def _plans(
+    assembly: Assembly, ids: NDArray[np.int64], most: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
+    """(pairs whose images are seen, pairs whose captions are, plan) of up to `most` batches of the pairs `ids`."""
+    trainer, data = assembly.trainer, assembly.train
+    method = trainer.method
+    assert isinstance(method, L2RM)
+    for module in method.modules.values():
+        module.eval()
+    batches = lockstep({"ids": ids}, assembly.config.train.batch_size, Streams(0).numpy("rematching"))
+    for chosen in islice(batches, most):
+        batch = chosen["ids"]
+        seen = method.seen_with(batch)
+        place = trainer.engine.place
+        plan = method.rematch(trainer, place(data.batch(seen, "images")), place(data.batch(batch, "texts"))).plan
+        yield seen, batch, plan.double().cpu().numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -43,11 +43,12 @@ class PairData:
     def __len__(self) -> int:
         return len(self.table)
 
-    def batch(self, pair_ids: Rows) -> PairBatch:
-        """The given pairs with these ids, (B,)."""
+    def batch(self, pair_ids: Rows, side: Literal["images", "texts", "both"] = "both") -> PairBatch:
+        """The given pairs with these ids, (B,); where one side is asked for, the other is not read and empty."""
         ids = as_rows(pair_ids)
-        images, image_mask = self.image_batch(self.table.image_rows[ids])
-        texts, text_mask = self.text_batch(self.table.text_rows[ids])
+        nothing = torch.zeros(len(ids), 0), torch.zeros(len(ids), 0, dtype=torch.bool)
+        images, image_mask = self.image_batch(self.table.image_rows[ids]) if side != "texts" else nothing
+        texts, text_mask = self.text_batch(self.table.text_rows[ids]) if side != "images" else nothing
         return PairBatch(images, image_mask, texts, text_mask, torch.from_numpy(ids))
 
     def image_batch(self, rows: Rows) -> tuple[Tensor, Tensor]:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mispair.config.assemble import load_run
-from mispair.config.finish import last_split
 from mispair.config.reporting.rematch import Proposal, propose
+from mispair.config.splits import last_split
 from mispair.errors import InputError
 from mispair.experiments.content import MISSING, Drawing, Entry, Table
 from mispair.experiments.reading import Grid

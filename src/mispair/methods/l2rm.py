@@ -7,6 +7,9 @@ then in every step, on a matched and a mismatched batch:
   3. rematch the mismatched batch by masked partial transport                      -> _rematch (Eq. 7-9, Algorithm 2)
   4. train on the matched pairs and on the refined alignment                       -> _step    (Eq. 10-11)
 
+Beyond the paper, each a value too: the texts shown with one image teach each other while they agree (`siblings`), a
+pair is judged together with them, and rematching sees the nearest images of the whole mismatched set (`sees`).
+
 Every ablation and study of the paper is a value of `L2RMConfig`. `paper()` and `official()` are the method as written
 and as released; the defaults are what measured best. The differences, with reasons, are in PAPERS.md.
 """
@@ -14,7 +17,7 @@ and as released; the defaults are what measured best. The differences, with reas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -24,11 +27,14 @@ from torch import Tensor, nn
 
 from mispair.functional.contrast import info_nce, symmetric_cross_entropy
 from mispair.functional.divergence import Divergence, alignment_divergence
+from mispair.functional.groups import shrink_to_groups
 from mispair.functional.mixture import MixtureFit, decide_mismatched, fit_beta_mixture, fit_gaussian_mixture
 from mispair.functional.ranking import triplet
 from mispair.functional.transport import partial_transport
 from mispair.methods.about import About
 from mispair.methods.costs import FixedCost, LearnedCost, PaperCost
+from mispair.methods.pool import Pool
+from mispair.methods.siblings import Kinship, gist
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import Alignment, Encoded, PairBatch, Split
@@ -65,7 +71,8 @@ class L2RMConfig(Section):
     matched_reduction: Literal["sum", "mean"] = "mean"
     cost: Literal["learned", "paper", "score", "cosine"] = "learned"
     cost_rate: float = Field(default=10.0, gt=0.0)  # learning rate of the cost relative to the network's
-    mass: float = Field(default=0.1, gt=0.0, le=1.0)  # share of a batch that is rematched; 1 is full transport
+    # share of a batch that is rematched; 1 is full transport; auto: as many as find a partner as good as a matched one
+    mass: Literal["auto"] | Annotated[float, Field(gt=0.0, le=1.0)] = "auto"
     entropy: float = Field(default=0.03, gt=0.0)
     entropy_on: Literal["extended", "plan"] = "extended"
     stop: Literal["marginals", "potentials"] = "marginals"
@@ -73,14 +80,21 @@ class L2RMConfig(Section):
     divergence: Divergence = "sym_kl"
     rematch_weight: float = Field(default=1.0, ge=0.0)
     rematch_reduction: Literal["sum", "mean"] = "mean"
-    queue: int = Field(default=0, ge=0)  # images of past mismatched batches that rematching sees besides the batch
+    # which images rematching sees: those of its batch, also those of past batches, or of the whole mismatched set those
+    # nearest to its texts
+    sees: Literal["batch", "queue", "nearest"] = "nearest"
+    pool: int = Field(default=256, ge=2)  # how many, where it is not the batch
+    nearest: int = Field(default=4, ge=1)  # images each text may bring into the pool
+    siblings: Literal["auto", "always", "never"] = "auto"  # texts shown with one image; auto: as long as they agree
+    sibling_weight: float = Field(default=1.0, ge=0.0)
 
     @classmethod
     def paper(cls) -> L2RMConfig:
         """As written."""
         return cls(
             signal="triplet_hardest", history=0.0, mixture="beta", matched_loss="triplet", matched_reduction="sum",
-            cost="paper", cost_rate=0.01, entropy=0.01, forbid_given="always", rematch_reduction="sum",
+            cost="paper", cost_rate=0.01, mass=0.1, entropy=0.01, forbid_given="always", rematch_reduction="sum",
+            sees="batch", siblings="never",
         )  # fmt: skip
 
     @classmethod
@@ -88,7 +102,8 @@ class L2RMConfig(Section):
         """As released."""
         return cls(
             signal="triplet_mean", history=0.0, mixture="beta", matched_loss="triplet", matched_reduction="sum",
-            cost="paper", cost_rate=0.01, entropy=0.01, stop="potentials", forbid_given="always",
+            cost="paper", cost_rate=0.01, mass=0.1, entropy=0.01, stop="potentials", forbid_given="always",
+            sees="batch", siblings="never",
         )  # fmt: skip
 
 
@@ -110,64 +125,125 @@ class L2RM:
         self.batch_size = batch_size
         self.losses: NDArray[np.float64] | None = None  # running per-pair loss
         self.queue: list[PairBatch] = []  # past mismatched batches, newest first
-        self.forbid = True
+        self.pool: Pool | None = None
+        self._inside = False  # whether a saved state needs the pool
+        self.forbid, self.mass = True, 0.1
+        self.kinship = Kinship(config.siblings, config.sibling_weight)
 
     # ------------------------------------------------------------------------------------------- Algorithm 1
 
     def epoch(self, epoch: int, run: Run) -> None:
+        self.kinship.begin(run.image_of, epoch)
         if epoch < self.config.warmup_epochs:
-            run.sweep(self._warm_up, batch=None)
+            run.sweep(self._warm_up, batch=None, **self.kinship.streams("batch"))
             return
         split, fit = self._split(run)
         self.forbid = self.config.forbid_given == "always" or (self.config.forbid_given == "auto" and fit.bimodal)
         run.log(matched=len(split.matched_ids) / len(split.mismatched), rate=fit.mismatch_rate)
         mismatched = split.mismatched_ids
         if len(mismatched) < self.batch_size or self.config.rematch_weight == 0:
-            run.sweep(self._matched_only, matched=split.matched_ids)
-        else:
-            run.sweep(self._step, matched=split.matched_ids, mismatched=mismatched)
+            run.sweep(self._matched_only, matched=split.matched_ids, **self.kinship.streams("matched"))
+            return
+        beside = self.kinship.streams("matched", "mismatched")
+        if self.pool is not None:
+            beside["nearest"] = self.pool.following("mismatched", self.config.pool)
+        self._inside = True
+        run.sweep(self._step, matched=split.matched_ids, mismatched=mismatched, **beside)
+        self._inside = False
 
-    def _warm_up(self, run: Run, batch: PairBatch) -> None:
-        losses = self._loss(self.config.warmup_loss, self._scores(*run.encode(self.net, batch)))
+    def _warm_up(self, run: Run, batch: PairBatch, batch_kin: PairBatch | None = None) -> None:
+        images, texts = run.encode(self.net, batch)
+        losses = self._loss(self.config.warmup_loss, self._scores(images, texts))
         run.log(loss=losses.mean())
-        run.minimize("net", losses.sum() if self.config.warmup_loss == "triplet" else losses.mean())
+        loss = losses.sum() if self.config.warmup_loss == "triplet" else losses.mean()
+        run.minimize("net", loss + self._kin(run, texts, batch_kin))
 
     def _split(self, run: Run) -> tuple[Split, MixtureFit]:
         """Identify mismatched pairs from the distribution of their losses (Sec. 4.1, Eq. 4)."""
-        found = run.survey(lambda batch: {"loss": self._signal(self._scores(*run.encode(self.net, batch)))})["loss"]
-        keep = self.config.history if self.losses is not None else 0.0
-        self.losses = found if self.losses is None else keep * self.losses + (1 - keep) * found
-        fit = (fit_beta_mixture if self.config.mixture == "beta" else fit_gaussian_mixture)(self.losses)
-        posterior = fit.posterior_mismatched(self.losses)
-        mismatched = decide_mismatched(fit, self.losses, self.config.matched_below, when_unimodal="posterior")
+        config = self.config
+        found = run.survey(lambda batch: self._look(run, batch), passing=("image", "text"))
+        keep = config.history if self.losses is not None else 0.0
+        self.losses = found["loss"] if self.losses is None else keep * self.losses + (1 - keep) * found["loss"]
+        signal = self.losses if config.siblings == "never" else shrink_to_groups(self.losses, run.image_of)
+        fit = (fit_beta_mixture if config.mixture == "beta" else fit_gaussian_mixture)(signal)
+        posterior = fit.posterior_mismatched(signal)
+        mismatched = decide_mismatched(fit, signal, config.matched_below, when_unimodal="posterior")
         if (~mismatched).sum() < self.batch_size:  # nothing to rank with: trust the least suspicious batch
-            mismatched[np.argsort(self.losses, kind="stable")[: self.batch_size]] = False
-        run.record(loss=found, signal=self.losses.copy(), posterior=posterior, mismatched=mismatched)
+            mismatched[np.argsort(signal, kind="stable")[: self.batch_size]] = False
+        run.record(loss=found["loss"], signal=signal, posterior=posterior, mismatched=mismatched, cost=found["cost"])
+        self._prepare(run, Split(posterior, mismatched), found)
         return Split(posterior, mismatched), fit
 
-    def _step(self, run: Run, matched: PairBatch, mismatched: PairBatch) -> None:
+    def _look(self, run: Run, batch: PairBatch) -> dict[str, Tensor]:
+        """What a survey brings home of a batch, by pair."""
+        images, texts = run.encode(self.net, batch)
+        scores = self._scores(images, texts)
+        others = scores.masked_fill(torch.eye(len(scores), dtype=torch.bool, device=scores.device), -torch.inf)
+        found = {"loss": self._signal(scores), "cost": self._transport_cost(scores, images, texts).diagonal()}
+        found |= {"given": scores.diagonal(), "best": others.amax(0)}
+        if self.config.sees == "nearest":
+            found |= {"image": self.net.pool_images(images), "text": self.net.pool_texts(texts)}
+        return found
+
+    def _prepare(self, run: Run, split: Split, found: dict[str, NDArray[Any]]) -> None:
+        """Before a main epoch: the pool, and how much of a batch to rematch."""
+        if self.config.sees == "nearest" and "image" not in found:
+            return  # the run goes on inside this epoch: what came of the survey is in the saved state
+        matched, mismatched = ~split.mismatched, split.mismatched_ids
+        given, best = found["given"], found["best"][split.mismatched]
+        self.pool = None
+        if "image" in found and len(mismatched) >= self.batch_size:
+            vectors = found["image"], found["text"]
+            self.pool = Pool.gather(mismatched, run.image_of, *vectors, self.kinship.trusted, self.config.nearest)
+            given, best = Pool.given(run.image_of, *vectors, self.kinship.trusted), self.pool.best()
+        self.mass = 0.1 if self.config.mass == "auto" else self.config.mass
+        if self.config.mass == "auto" and len(best):
+            # A text is worth moving when the best image it could get suits it as well as matched ones suit theirs.
+            share = float((best >= np.median(given[matched])).mean()) * float(split.p_mismatch[mismatched].mean())
+            self.mass = min(max(share, 0.05), 0.5)
+
+    def _step(
+        self,
+        run: Run,
+        matched: PairBatch,
+        mismatched: PairBatch,
+        nearest: PairBatch | None = None,
+        matched_kin: PairBatch | None = None,
+        mismatched_kin: PairBatch | None = None,
+    ) -> None:
+        config = self.config
         images, texts = run.encode(self.net, matched)
-        others, captions = run.encode(self.net, mismatched)
-        image_ids = mismatched.pair_ids
-        if self.config.queue:
+        captions = run.encode_texts(self.net, mismatched)
+        seen = mismatched if nearest is None else nearest
+        others, image_ids = run.encode_images(self.net, seen), seen.pair_ids
+        if config.sees == "queue":
             others, image_ids = self._with_queue(run, mismatched, others)
         if "cost" in self.modules:
             run.minimize("cost", self._teach(run, images, texts, others))
-        ranking = self._loss(self.config.matched_loss, self._scores(images, texts))
+        ranking = self._loss(config.matched_loss, self._scores(images, texts))
         scores = self._scores(others, captions)
-        alignment = self._rematch(scores, others, captions, image_ids, mismatched.pair_ids)
-        config = self.config
+        alignment = self._rematch(run, scores, others, captions, image_ids, mismatched.pair_ids)
         rows = alignment_divergence(scores, alignment.plan, config.temperature, "i2t", config.divergence)
         columns = alignment_divergence(scores, alignment.plan, config.temperature, "t2i", config.divergence)
         refined = _reduce(rows, config.rematch_reduction) + _reduce(columns, config.rematch_reduction)
         run.log(loss=ranking.mean(), rematch=rows.mean() + columns.mean())
         run.log(mass=alignment.transported, converged=alignment.done.float())
-        run.minimize("net", _reduce(ranking, config.matched_reduction) + config.rematch_weight * refined)
+        kin = (self._kin(run, texts, matched_kin) + self._kin(run, captions, mismatched_kin)) / 2
+        run.minimize("net", _reduce(ranking, config.matched_reduction) + config.rematch_weight * refined + kin)
 
-    def _matched_only(self, run: Run, matched: PairBatch) -> None:
-        losses = self._loss(self.config.matched_loss, self._scores(*run.encode(self.net, matched)))
+    def _matched_only(self, run: Run, matched: PairBatch, matched_kin: PairBatch | None = None) -> None:
+        images, texts = run.encode(self.net, matched)
+        losses = self._loss(self.config.matched_loss, self._scores(images, texts))
         run.log(loss=losses.mean())
-        run.minimize("net", _reduce(losses, self.config.matched_reduction))
+        run.minimize("net", _reduce(losses, self.config.matched_reduction) + self._kin(run, texts, matched_kin))
+
+    def _kin(self, run: Run, texts: Encoded, siblings: PairBatch | None) -> Tensor:
+        """Texts shown with one image against each other, as long as they agree; nothing where there are none."""
+        if siblings is None:
+            return texts.values.new_zeros(())
+        scores = gist(texts) @ gist(run.encode_texts(self.net, siblings)).T
+        self.kinship.observe(scores)
+        return self.config.sibling_weight * info_nce(scores.float(), self.config.temperature).mean()
 
     # ------------------------------------------------------------------------------------------- rematching
 
@@ -187,25 +263,42 @@ class L2RM:
         loss: Tensor = self.cost.teach(scores, slots.to(scores.device), keys)
         return loss
 
+    def seen_with(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs whose images rematching compares with the texts of the pairs `ids`."""
+        return ids if self.pool is None else self.pool.around(ids, self.config.pool)
+
     @torch.no_grad()
-    def rematch(self, run: Run, batch: PairBatch) -> Alignment:
-        """The refined alignment of a batch of given pairs, images x captions; for looking at, not for training."""
-        images, texts = run.encode(self.net, batch)
-        return self._rematch(self._scores(images, texts), images, texts, batch.pair_ids, batch.pair_ids)
+    def rematch(self, run: Run, seen: PairBatch, batch: PairBatch) -> Alignment:
+        """The refined alignment of the images of `seen` and the texts of `batch`; for looking at, not for training."""
+        images, texts = run.encode_images(self.net, seen), run.encode_texts(self.net, batch)
+        return self._rematch(run, self._scores(images, texts), images, texts, seen.pair_ids, batch.pair_ids)
 
     @torch.no_grad()
     def _rematch(
-        self, scores: Tensor, images: Encoded, texts: Encoded, image_ids: Tensor, text_ids: Tensor
+        self, run: Run, scores: Tensor, images: Encoded, texts: Encoded, image_ids: Tensor, text_ids: Tensor
     ) -> Alignment:
         """The refined alignment: partial transport without the given pairs (Eq. 7-9)."""
         config = self.config
-        if config.cost == "cosine":
-            scores = self.net.pool_images(images) @ self.net.pool_texts(texts).T
-        given = image_ids[:, None] == text_ids[None, :] if self.forbid else None
+        if self.pool is not None and self.kinship.trusted:  # siblings together know better than one text alone
+            cost = self.cost(self.pool.similarity(image_ids, text_ids))
+        else:
+            cost = self._transport_cost(scores, images, texts)
+        given = None
+        if self.forbid:
+            shown = torch.from_numpy(run.image_of).to(text_ids.device)
+            given = shown[image_ids][:, None] == shown[text_ids][None, :]
+        # One image may take one caption, however many images there are.
+        room = scores.new_full((len(scores),), 1 / min(scores.shape)) if len(scores) > scores.shape[1] else None
         return partial_transport(
-            self.cost(scores.detach().float()), config.mass, config.entropy, given,
+            cost, self.mass, config.entropy, given, room,
             entropy_on=config.entropy_on, stop=config.stop, validate=False,
         )  # fmt: skip
+
+    def _transport_cost(self, scores: Tensor, images: Encoded, texts: Encoded) -> Tensor:
+        if self.config.cost == "cosine":
+            scores = self.net.pool_images(images) @ self.net.pool_texts(texts).T
+        cost: Tensor = self.cost(scores.detach().float())
+        return cost
 
     def _with_queue(self, run: Run, batch: PairBatch, images: Encoded) -> tuple[Encoded, Tensor]:
         """The batch's images and those of past mismatched batches, encoded anew (Appendix, limitation 2)."""
@@ -214,7 +307,7 @@ class L2RM:
             fresh = ~torch.isin(past.pair_ids, ids)  # a short stream brings the same pair again
             images = images.joined(run.encode(self.net, past)[0].take(fresh))
             ids = torch.cat([ids, past.pair_ids[fresh]])
-        self.queue = [batch, *self.queue][: -(-self.config.queue // self.batch_size)]
+        self.queue = [batch, *self.queue][: -(-self.config.pool // self.batch_size) - 1]
         return images, ids
 
     # ------------------------------------------------------------------------------------------------ scores
@@ -236,15 +329,19 @@ class L2RM:
         return symmetric_cross_entropy(scores, self.config.temperature)
 
     def state(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"forbid": self.forbid}
+        state: dict[str, Any] = {"forbid": self.forbid, "mass": self.mass, "kinship": self.kinship.state()}
         if self.losses is not None:
             state["losses"] = torch.from_numpy(self.losses.copy())
+        if self.pool is not None and self._inside:
+            state["pool"] = self.pool.state()
         state["queue"] = [{name: getattr(batch, name) for name in batch.__slots__} for batch in self.queue]
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.forbid = state["forbid"]
+        self.forbid, self.mass = state["forbid"], state["mass"]
+        self.kinship.restore(state["kinship"])
         self.losses = state["losses"].numpy() if "losses" in state else None
+        self.pool = Pool.restored(state["pool"]) if "pool" in state else None
         self.queue = [PairBatch(**batch) for batch in state["queue"]]
 
 

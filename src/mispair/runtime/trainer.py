@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from mispair.data.pairs import PairData
 from mispair.data.streams import lockstep, survey_batches
 from mispair.errors import InputError
-from mispair.protocols import Evaluator, Method, RetrievalModel
+from mispair.protocols import Companions, Evaluator, Method, RetrievalModel
 from mispair.runtime.checkpoint import load_state, save_model, save_state
 from mispair.runtime.engine import Engine
 from mispair.runtime.history import write_epoch
@@ -53,7 +53,7 @@ class TrainConfig(Section):
 class _Cursor:
     """How far the present epoch has come."""
 
-    surveys: list[dict[str, NDArray[np.float64]]] = field(default_factory=list)
+    surveys: list[dict[str, NDArray[Any]]] = field(default_factory=list)
     sweeps: int = 0  # sweeps finished
     step: int = 0  # steps taken in the next one
 
@@ -99,7 +99,7 @@ class Trainer:
         engine.adopt(method.modules, method.rate_scale)
         self.progress = Progress()
         self.rng = streams.torch("method/start")
-        self.pairs = len(data)
+        self.pairs, self.image_of = len(data), data.table.image_rows
         self._cursor, self._replay = _Cursor(), _Cursor()
         self._resume_point: dict[str, Any] | None = None
         self._epoch_start: dict[str, Any] = {}
@@ -199,29 +199,38 @@ class Trainer:
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         return self.engine.encode(model, batch)
 
-    def survey(self, score: Callable[[PairBatch], Mapping[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
+    def encode_images(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        return self.engine.encode_images(model, batch)
+
+    def encode_texts(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        return self.engine.encode_texts(model, batch)
+
+    def survey(
+        self, score: Callable[[PairBatch], Mapping[str, Tensor]], passing: tuple[str, ...] = ()
+    ) -> dict[str, NDArray[Any]]:
         index = len(self._cursor.surveys)
         if index < len(self._replay.surveys):
             result = self._replay.surveys[index]
         else:
             result = self._survey(score, index)
-        self._cursor.surveys.append(result)
+        self._cursor.surveys.append({key: column for key, column in result.items() if key not in passing})
         return result
 
-    def _survey(self, score: Callable[[PairBatch], Mapping[str, Tensor]], index: int) -> dict[str, NDArray[np.float64]]:
+    def _survey(self, score: Callable[[PairBatch], Mapping[str, Tensor]], index: int) -> dict[str, NDArray[Any]]:
         size, count = self.config.batch_size, len(self.data)
         order = self.streams.numpy(f"survey/epoch={self.progress.epoch}/{index}")
-        result: dict[str, NDArray[np.float64]] = {}
+        result: dict[str, NDArray[Any]] = {}
         batches = survey_batches(count, size, order)
         with self._mode(training=False), torch.no_grad(), self.engine.arithmetic():
             for ids, fresh in self.journal.track(batches, math.ceil(count / size), f"survey {self.progress.epoch + 1}"):
                 for key, values in score(self._batch(ids)).items():
-                    column = result.setdefault(key, np.zeros(count))
+                    kind = np.float64 if values.ndim == 1 else np.float16  # vectors are many
+                    column = result.setdefault(key, np.zeros((count, *values.shape[1:]), kind))
                     column[ids[fresh]] = values.double().cpu().numpy()[fresh]
                 self._heed()
         return result
 
-    def sweep(self, step: Callable[..., None], **streams: NDArray[np.int64] | None) -> None:
+    def sweep(self, step: Callable[..., None], **streams: NDArray[np.int64] | Companions | None) -> None:
         index = self._cursor.sweeps
         if index >= self._replay.sweeps:
             skip = self._replay.step if index == self._replay.sweeps else 0
@@ -229,10 +238,19 @@ class Trainer:
         self._cursor.sweeps, self._cursor.step = index + 1, 0
 
     def _sweep(
-        self, step: Callable[..., None], streams: Mapping[str, NDArray[np.int64] | None], index: int, skip: int
+        self,
+        step: Callable[..., None],
+        streams: Mapping[str, NDArray[np.int64] | Companions | None],
+        index: int,
+        skip: int,
     ) -> None:
         everyone = np.arange(len(self.data))
-        ids = {name: everyone if chosen is None else chosen for name, chosen in streams.items()}
+        followers = {name: stream for name, stream in streams.items() if isinstance(stream, Companions)}
+        ids = {
+            name: everyone if stream is None else stream
+            for name, stream in streams.items()
+            if not isinstance(stream, Companions)
+        }
         order = self.streams.numpy(f"order/epoch={self.progress.epoch}/{index}")
         total = math.ceil(len(next(iter(ids.values()))) / self.config.batch_size)
         batches = lockstep(ids, self.config.batch_size, order)
@@ -250,7 +268,10 @@ class Trainer:
             what = f"epoch {self.progress.epoch + 1}/{self.config.epochs}"
             for chosen in self.journal.track(batches, total, what, facts, skip):
                 with self.engine.arithmetic():
-                    step(self, **{name: self._batch(of) for name, of in chosen.items()})
+                    batches_of = {name: self._batch(of) for name, of in chosen.items()}
+                    for name, follower in followers.items():
+                        batches_of[name] = self._batch(follower.choose(chosen), follower.side)
+                    step(self, **batches_of)
                 self._cursor.step += 1
                 self._heed(between_steps=True)
 
@@ -276,10 +297,11 @@ class Trainer:
 
     # ------------------------------------------------------------------------------------------------- behind it
 
-    def _batch(self, ids: NDArray[np.int64]) -> PairBatch:
+    def _batch(self, ids: NDArray[np.int64], side: Literal["images", "texts", "both"] = "both") -> PairBatch:
         share = len(ids) // self.engine.world
+        assert share * self.engine.world == len(ids), "every process takes an equal share"
         mine = ids[self.engine.rank * share : (self.engine.rank + 1) * share]
-        batch = self.engine.place(self.data.batch(mine))
+        batch = self.engine.place(self.data.batch(mine, side))
         if self.engine.world == 1:
             return batch
         whole = torch.from_numpy(ids).to(batch.pair_ids.device)

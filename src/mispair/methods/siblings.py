@@ -1,0 +1,110 @@
+"""Siblings: pairs that show the same image. When a whole image was mismatched, its texts still describe one picture.
+
+Whether they do is never assumed: `agreement` measures it, and the method that uses siblings asks first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from mispair.protocols import Companions
+from mispair.types import Encoded
+
+Ids = NDArray[np.int64]
+AGREED = 0.7
+
+
+class Siblings:
+    """Who shows the same image as whom. image_of (N,)."""
+
+    def __init__(self, image_of: Ids) -> None:
+        self._order = np.argsort(image_of, kind="stable")
+        _, rows, self._counts = np.unique(image_of, return_inverse=True, return_counts=True)
+        self._starts = np.concatenate([[0], self._counts.cumsum()[:-1]])
+        self._rows = rows
+        self._places = np.empty(len(image_of), np.int64)
+        self._places[self._order] = np.arange(len(image_of)) - self._starts[rows[self._order]]
+
+    @property
+    def any(self) -> bool:
+        """Whether any two pairs show the same image."""
+        return bool((self._counts > 1).any())
+
+    def partners(self, ids: Ids, turn: int) -> Ids:
+        """For each pair one of its siblings, another one every turn; a pair that is alone gets itself."""
+        rows = self._rows[ids]
+        count = self._counts[rows]
+        step = 1 + turn % np.maximum(count - 1, 1)
+        return np.asarray(self._order[self._starts[rows] + (self._places[ids] + step) % count])
+
+
+class Kinship:
+    """Whether siblings are used, and the streams that bring them.
+
+    when: "always", "never", or "auto": from the second epoch on only while texts that share an image were nearer to
+    each other than to other texts in the epoch before, in more than `AGREED` of the comparisons.
+    """
+
+    def __init__(self, when: Literal["auto", "always", "never"], weight: float) -> None:
+        self.when, self.weight = when, weight
+        self.trusted = False
+        self._seen = torch.zeros(2)  # sum of the agreements of this epoch's steps, and their number
+        self._siblings: Siblings | None = None
+        self._turn = 0
+
+    def begin(self, image_of: Ids, epoch: int) -> None:
+        """Before an epoch: decide from what the last one showed."""
+        if self._siblings is None:
+            self._siblings = Siblings(image_of)
+            if epoch == 0:
+                self.trusted = self.when != "never" and self._siblings.any
+        total, steps = self._seen.tolist()
+        if self.when == "auto" and steps:
+            self.trusted = total / steps > AGREED
+        self._seen, self._turn = torch.zeros(2), epoch
+
+    def streams(self, *names: str) -> dict[str, Companions]:
+        """For each named stream a companion stream NAME_kin of siblings; none when they are not used."""
+        if not self.trusted or not self.weight:
+            return {}
+        return {f"{name}_kin": self._following(name) for name in names}
+
+    def _following(self, stream: str) -> Companions:
+        siblings, turn = self._siblings, self._turn
+        assert siblings is not None, "begin comes first"
+
+        def choose(chosen: Mapping[str, Ids]) -> Ids:
+            return siblings.partners(chosen[stream], turn)
+
+        return Companions(choose, "texts")
+
+    @torch.no_grad()
+    def observe(self, scores: Tensor) -> None:
+        """Texts against their siblings (diagonal) and those of others, (n, n)."""
+        self._seen = self._seen.to(scores.device) + torch.stack([agreement(scores), scores.new_ones(())])
+
+    def state(self) -> dict[str, Any]:
+        return {"trusted": self.trusted, "seen": self._seen.clone()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.trusted, self._seen = state["trusted"], state["seen"]
+
+
+def gist(items: Encoded) -> Tensor:
+    """One unit vector per item: the mean of its parts, (N, T, D) -> (N, D)."""
+    weight = items.mask.to(items.values.dtype)
+    return normalize(torch.bmm(weight[:, None], items.values)[:, 0], dim=-1)
+
+
+def agreement(scores: Tensor) -> Tensor:
+    """How often a text is nearer to its sibling (diagonal) than to another: ½ by chance, 1 always. (n, n) -> ()."""
+    n = len(scores)
+    others = ~torch.eye(n, dtype=torch.bool, device=scores.device)
+    return ((scores.diagonal()[:, None] > scores) & others).sum() / (n * (n - 1))

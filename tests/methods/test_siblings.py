@@ -1,0 +1,79 @@
+"""Pairs that show one image: who they are, and whether their texts agree."""
+
+import numpy as np
+import pytest
+import torch
+
+from mispair.methods.siblings import Kinship, Siblings, agreement, gist
+from mispair.types import Encoded
+
+
+def test_partners_show_the_same_image_and_take_turns():
+    image_of = np.random.default_rng(0).permutation(np.repeat(np.arange(23), 5))
+    siblings = Siblings(image_of)
+    ids = np.arange(115)
+    met = {int(i): set() for i in ids}
+    for turn in range(4):
+        partners = siblings.partners(ids, turn)
+        assert (image_of[partners] == image_of).all()
+        assert (partners != ids).all()
+        for i, partner in zip(ids, partners, strict=True):
+            met[int(i)].add(int(partner))
+    assert all(len(partners) == 4 for partners in met.values())
+
+
+def test_a_pair_that_is_alone_gets_itself():
+    siblings = Siblings(np.array([4, 7, 4, 9]))
+    assert siblings.partners(np.arange(4), 3).tolist() == [2, 1, 0, 3]
+    assert siblings.any
+    assert not Siblings(np.arange(5)).any
+
+
+def test_gist_reads_real_parts_alone():
+    values = torch.tensor([[[3.0, 0.0], [0.0, 4.0], [9.0, 9.0]]])
+    vector = gist(Encoded(values, torch.tensor([[True, True, False]])))
+    assert torch.allclose(vector, torch.tensor([[0.6, 0.8]]))
+
+
+def test_agreement_by_hand():
+    assert agreement(torch.eye(3)) == 1
+    assert agreement(-torch.eye(3)) == 0
+    assert agreement(torch.tensor([[0.5, 0.9], [0.1, 0.5]])) == 0.5
+
+
+def epochs(kinship, scores):
+    image_of = np.repeat(np.arange(4), 2)
+    for epoch in range(2):
+        kinship.begin(image_of, epoch)
+        if kinship.trusted:
+            kinship.observe(scores)
+    return kinship
+
+
+@pytest.mark.parametrize(("when", "scores", "trusted"), [
+    ("auto", torch.eye(5), True),
+    ("auto", torch.zeros(5, 5), False),
+    ("always", torch.zeros(5, 5), True),
+    ("never", torch.eye(5), False),
+])  # fmt: skip
+def test_siblings_are_used_while_they_agree(when, scores, trusted):
+    kinship = epochs(Kinship(when, 1.0), scores)
+    assert kinship.trusted is trusted
+    assert set(kinship.streams("matched")) == ({"matched_kin"} if trusted else set())
+    other = Kinship(when, 1.0)
+    other.restore(kinship.state())
+    assert other.trusted is trusted
+
+
+def test_where_no_image_has_two_texts_there_are_none():
+    kinship = Kinship("always", 1.0)
+    kinship.begin(np.arange(6), 0)
+    assert kinship.streams("batch") == {}
+
+
+def test_the_stream_follows_its_own_batch():
+    kinship = Kinship("always", 1.0)
+    kinship.begin(np.array([1, 1, 2, 2]), 0)
+    stream = kinship.streams("batch")["batch_kin"]
+    assert stream.side == "texts"
+    assert stream.choose({"batch": np.array([3, 0]), "other": np.array([1, 1])}).tolist() == [2, 1]
