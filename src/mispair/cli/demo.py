@@ -25,7 +25,10 @@ def demo(
     from rich.console import Console
 
     from mispair.config.demo import RATE, ROWS, train_row
+    from mispair.config.reporting import build_page
     from mispair.errors import InputError
+    from mispair.report.page import render
+    from mispair.runtime.checkpoint import write_text
     from mispair.runtime.journal import Journal
 
     console = Console(stderr=True)
@@ -46,6 +49,8 @@ def demo(
         console.print(f"[bold]{number}/{len(ROWS)} {name}[/bold]", highlight=False)
         folder = out / name.split(" (")[0].replace(", ", "-").replace(" ", "-").lower()
         rows.append(train_row(name, folder, Journal(folder / "metrics.jsonl", console, interval=10), pictures))
+    console.print("Writing the report of the last one", highlight=False)
+    write_text(out / "report.html", render(build_page(folder)))
     _print(rows, out, time.monotonic() - began)
 
 
@@ -79,7 +84,7 @@ def _print(rows: list[Row], out: Path, seconds: float) -> None:
         )
     console.print(
         f"What it means: mismatched pairs cost plain training {bound - plain:.0f} of {bound:.0f} rSum points, "
-        f"l2rm only {bound - reached:.0f}. Took {seconds:.0f} s. Open {out / 'l2rm' / 'README.md'}.",
+        f"l2rm only {bound - reached:.0f}. Took {seconds:.0f} s. Open {out / 'report.html'} to see the pairs.",
         soft_wrap=True,
         highlight=False,
     )
