@@ -24,7 +24,10 @@ def audit(
     ),
     out: Path = typer.Option(Path("audit"), "-o", "--out", help="The audit folder."),
     split: str | None = typer.Option(None, help="Which split; train by default, all where there are no splits."),
-    folds: int | None = typer.Option(None, help="Train so many networks anew, each judging pairs it has not seen."),
+    folds: int | None = typer.Option(
+        None,
+        help="Train so many networks anew, each judging pairs it has not seen; 0: none. 2 if the run took minutes.",
+    ),
     truth: str | None = typer.Option(
         None, "--truth", help="Compare with the truth: 'injected', or a column of the table that says 1 or 0."
     ),

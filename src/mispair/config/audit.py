@@ -29,6 +29,8 @@ from mispair.errors import InputError
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
 
+_PATIENCE = 900.0  # seconds of a training up to which it is repeated for an audit
+
 
 def audit(
     model_or_run: str | os.PathLike[str] | RetrievalModel | Sequence[RetrievalModel],
@@ -46,7 +48,8 @@ def audit(
         table: pairs opened with `mispair.data.open_split`, or, for a run, the path of other data; by default the data
             the run was trained on.
         split: which split of it; by default train, or everything where there are no splits.
-        folds: score every pair by a network trained without it, so many times; a run only.
+        folds: train so many networks anew, each to judge pairs it has not seen; 0 for none. By default 2 where the run
+            took minutes. A run's own training data only.
         truth: compare with the mismatches that were injected.
     """
     if isinstance(model_or_run, (str, os.PathLike)):
@@ -82,19 +85,19 @@ def audit_run(
     split = split or ("train" if own or "train" in splits else "all" if "all" in splits else splits[0])
     data = open_split(config, split, vocabulary=run.vocabulary)
     _refuse_other_sizes(run, data)
-    history = _history(run.folder, len(data)) if own and split == "train" else None
-    held_out = "the model's own scores, ordered with the losses of every epoch" if history is not None else _ALONE
+    learned = own and split == "train"
+    history = _history(run.folder, len(data)) if learned else None
+    folds = _folds(run, folds, learned)
     evidence = None
-    if folds is not None:
+    if folds:
         dev = run.open_split("dev") if "dev" in splits or splits == ["all"] else data
         evidence = cross_fit(run.config, data, RecallEvaluator(dev), folds, tell)
-        held_out, history = f"cross-fitting in {folds} folds", None
     verdicts = judge(
         space_of(run.models, data, tell),
         data.table,
         history=history,
         evidence=evidence,
-        held_out=held_out,
+        held_out=_held_out(folds, history is not None, learned),
         features=_features(data.images),
         other_features=_others(config, split, splits),
         run=str(run.folder),
@@ -104,13 +107,34 @@ def audit_run(
     return _compared(verdicts, data, config, truth)
 
 
-_ALONE = "the model's own scores: pairs it has learned by heart look right, so prefer --folds for a plain training"
+def _folds(run: LoadedRun, asked: int | None, learned: bool) -> int:
+    """How many folds to cross-fit in, 0 for none: where nobody says, two if the run took minutes, not hours."""
+    if asked is not None and asked > 0 and not learned:
+        raise InputError(
+            "cross-fitting is for the pairs a run was trained on; it has not seen these, so leave --folds out"
+        )
+    if asked is not None or not learned:
+        return asked or 0
+    done = run.folder / "metrics.json"
+    seconds = json.loads(done.read_text(encoding="utf-8")).get("seconds") if done.exists() else None
+    return 2 if isinstance(seconds, (int, float)) and seconds <= _PATIENCE else 0
+
+
+def _held_out(folds: int, history: bool, learned: bool) -> str:
+    past = ", ordered with the losses of every epoch" if history else ""
+    if folds:
+        return f"cross-fitting in {folds} folds{past}"
+    if not learned:
+        return "the model has not seen these pairs"
+    return f"the model's own scores{past}: pairs it has learned by heart look right, --folds 2 avoids that"
 
 
 def _with_models(models: Sequence[RetrievalModel], data: PairData, truth: bool, tell: Tell) -> Verdicts:
     about = {"path": data.name, "split": data.split, "format": None, "hash": data.content_hash}
     space = space_of(models, data, tell)
-    verdicts = judge(space, data.table, held_out=_ALONE, features=_features(data.images), data=about, tell=tell)
+    verdicts = judge(
+        space, data.table, held_out=_held_out(0, False, True), features=_features(data.images), data=about, tell=tell
+    )
     return _compared(verdicts, data, None, truth)
 
 

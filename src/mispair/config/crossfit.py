@@ -6,6 +6,7 @@ Letters: N pairs, Z re-paired ones, F kinds of evidence.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def cross_fit(config: RunConfig, data: PairData, evaluator: Evaluator, folds: in
     given: Floats | None = None
     repaired = []
     for k in range(folds):
-        tell("cross-fitting: folds trained", k, folds)
-        models = _train(config, _part(data, np.flatnonzero(fold != k)), data, evaluator)
+        told = _Told(evaluator, tell, k * config.train.epochs, folds * config.train.epochs)
+        models = _train(config, _part(data, np.flatnonzero(fold != k)), data, told)
         held = np.flatnonzero(fold == k)
         rows, where_image = np.unique(data.table.image_rows[held], return_inverse=True)
         cols, where_text = np.unique(data.table.text_rows[held], return_inverse=True)
@@ -59,6 +60,19 @@ def cross_fit(config: RunConfig, data: PairData, evaluator: Evaluator, folds: in
     return given, np.concatenate(repaired)
 
 
+class _Told:
+    """An evaluator that says how many epochs of all folds are done: it is called after each."""
+
+    def __init__(self, evaluator: Evaluator, tell: Tell, done: int, total: int) -> None:
+        self.evaluator, self.tell, self.done, self.total = evaluator, tell, done, total
+        self.primary = evaluator.primary
+
+    def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]:
+        self.done += 1
+        self.tell("cross-fitting, epochs", self.done, self.total)
+        return self.evaluator(models)
+
+
 def _part(data: PairData, pairs: NDArray[np.int64]) -> PairData:
     table = replace(
         data.table, image_rows=data.table.image_rows[pairs], text_rows=data.table.text_rows[pairs], truth=None
@@ -71,7 +85,7 @@ def _train(config: RunConfig, part: PairData, data: PairData, evaluator: Evaluat
     sizes = input_sizes(data)
     method = build_method(config.method, lambda: build_model(config.model, sizes), config.train.batch_size)
     with tempfile.TemporaryDirectory() as folder, Journal(None) as journal:
-        Trainer(
+        progress = Trainer(
             config.train,
             Engine(config.engine),
             part,
@@ -82,4 +96,6 @@ def _train(config: RunConfig, part: PairData, data: PairData, evaluator: Evaluat
             Path(folder),
             {},
         ).fit()
+    if progress.stopped:
+        raise KeyboardInterrupt
     return [method.modules[name].eval() for name in method.scorers]  # type: ignore[misc]
