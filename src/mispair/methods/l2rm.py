@@ -35,7 +35,7 @@ from mispair.methods.about import About
 from mispair.methods.costs import FixedCost, LearnedCost, PaperCost
 from mispair.methods.pool import Pool
 from mispair.methods.siblings import Kinship, gist
-from mispair.protocols import Run
+from mispair.protocols import Companions, Run
 from mispair.section import Section
 from mispair.types import Alignment, Encoded, PairBatch, Split
 
@@ -145,8 +145,8 @@ class L2RM:
             run.sweep(self._matched_only, matched=split.matched_ids, **self.kinship.streams("matched"))
             return
         beside = self.kinship.streams("matched", "mismatched")
-        if self.pool is not None:
-            beside["nearest"] = self.pool.following("mismatched", self.config.pool)
+        if self.config.sees == "nearest":
+            beside["nearest"] = Companions(self._nearest, "images")
         self._inside = True
         run.sweep(self._step, matched=split.matched_ids, mismatched=mismatched, **beside)
         self._inside = False
@@ -201,6 +201,11 @@ class L2RM:
             # A text is worth moving when the best image it could get suits it as well as matched ones suit theirs.
             share = float((best >= np.median(given[matched])).mean()) * float(split.p_mismatch[mismatched].mean())
             self.mass = min(max(share, 0.05), 0.5)
+
+    def _nearest(self, chosen: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+        # A run that goes on inside an epoch gets its pool back when the sweep begins: it is not there any earlier.
+        assert self.pool is not None
+        return self.pool.around(chosen["mismatched"], self.config.pool)
 
     def _step(
         self,

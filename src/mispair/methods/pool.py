@@ -9,7 +9,6 @@ Letters: G mismatched images, M texts or groups of texts that describe one pictu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from mispair.functional.groups import group_means
-from mispair.protocols import Companions
 
 Ids = NDArray[np.int64]
 
@@ -70,14 +68,6 @@ class Pool:
         """The cosine of every given pair, of its image with all its texts if they are taken `together`, (N,)."""
         cosines = np.einsum("nd,nd->n", images, texts, dtype=np.float64)
         return group_means(cosines, image_of) if together else cosines
-
-    def following(self, stream: str, size: int) -> Companions:
-        """The stream of `size` images nearest to the texts of another stream."""
-
-        def choose(chosen: Mapping[str, Ids]) -> Ids:
-            return self.around(chosen[stream], size)
-
-        return Companions(choose, "images")
 
     def around(self, ids: Ids, size: int) -> Ids:
         """Pairs that show the `size` images nearest to the texts of the pairs `ids`, each image once if they suffice.

@@ -41,7 +41,7 @@ class Engine:
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         self.modules: Mapping[str, nn.Module] = {}
         self.steps = 0  # optimizer steps taken, all modules together
-        self.learned = self.judged = 0  # pairs encoded with and without gradient, all networks together
+        self.learned = self.judged = 0.0  # pairs encoded with and without gradient by all networks; a side is half a pair
 
     def adopt(self, modules: Mapping[str, nn.Module], rate_scale: Mapping[str, float]) -> None:
         """Place the modules, give each its optimizer, and make all processes start from the same parameters."""
@@ -102,12 +102,20 @@ class Engine:
         return self.encode_images(model, batch), self.encode_texts(model, batch)
 
     def encode_images(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        self._count(batch)
         images = model.encode_images(batch.images, batch.image_mask)
         return images if self.world == 1 else _gather(images)
 
     def encode_texts(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        self._count(batch)
         texts = model.encode_texts(batch.texts, batch.text_mask)
         return texts if self.world == 1 else _gather(texts)
+
+    def _count(self, batch: PairBatch) -> None:
+        if torch.is_grad_enabled():
+            self.learned += len(batch) / 2
+        else:
+            self.judged += len(batch) / 2
 
     def state(self) -> dict[str, Any]:
         return {
