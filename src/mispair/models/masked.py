@@ -20,6 +20,13 @@ def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
     return torch.bmm(weight[:, None], x)[:, 0] / weight.sum(1, keepdim=True)
 
 
+def blanked(x: Tensor, mask: Tensor) -> Tensor:
+    """x (N, T, D) with zeros where nothing is real, whatever stood there."""
+    if mask.device.type == "cpu" and bool(mask.all()):  # a look costs nothing here; an accelerator would have to wait
+        return x
+    return x.masked_fill(~mask[..., None], 0.0)
+
+
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last axis among the real entries; the others get exactly 0."""
     return logits.masked_fill(~mask, float("-inf")).softmax(-1)

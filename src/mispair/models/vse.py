@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 
 from mispair.models.base import Backbone, check_encoded
 from mispair.models.encoders import BiGRU, WordTable, run_gru
-from mispair.models.masked import xavier
+from mispair.models.masked import blanked, xavier
 from mispair.models.pooling import FeatureNorm, GeneralizedPool, MeanPool
 from mispair.models.sizes import InputSizes, Size
 from mispair.section import Section
@@ -42,7 +42,7 @@ class VSE(Backbone):
         self.texts = _TextSide(sizes, config)
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
-        return _whole(self.images(images.masked_fill(~mask[..., None], 0.0), mask), mask)
+        return _whole(self.images(blanked(images, mask), mask), mask)
 
     def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
         return _whole(self.texts(texts, mask), mask)
@@ -113,14 +113,14 @@ class _TextSide(nn.Module):
             self.gru = BiGRU(inputs, config.embed)
 
     def forward(self, texts: Tensor, mask: Tensor) -> Tensor:
-        parts = texts if self.table is None else self.table(texts)
-        parts = parts.masked_fill(~mask[..., None], 0.0)
+        parts = blanked(texts, mask) if self.table is None else self.table(texts)
         pooled: Tensor
+        if self.project is not None and isinstance(self.pool, MeanPool):
+            mapped: Tensor = self.project(self.pool(parts, mask))  # the mean leaves padding words out by itself
+            return mapped
+        parts = parts.masked_fill(~mask[..., None], 0.0)
         if self.project is not None:
-            if isinstance(self.pool, MeanPool):
-                pooled = self.project(self.pool(parts, mask))
-            else:
-                pooled = self.pool(self.project(parts), mask)
+            pooled = self.pool(self.project(parts), mask)
         elif self.last:
             assert isinstance(self.gru, nn.GRU)
             final = (mask.sum(1) - 1)[:, None, None].expand(-1, 1, self.gru.hidden_size)
