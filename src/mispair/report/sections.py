@@ -130,9 +130,9 @@ def _ranked(page: Page) -> Html | None:
     if not page.ranked:
         return None
     text = (
-        "Each mismatched row spreads its weight over the candidates of its batch; here averaged, largest first. A row "
-        "that was transported should concentrate on one candidate; one that was not stays nearly even, which teaches "
-        "the model nothing but caution."
+        "Each mismatched row spreads its weight over the candidates of its batch; here averaged, largest first. L2RM's "
+        "authors saw transported rows concentrate on one candidate and untransported ones stay nearly even, which "
+        "teaches the model nothing but caution."
     )
     return join([_prose(text), figures.ranked(list(page.ranked))])
 

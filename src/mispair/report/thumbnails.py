@@ -48,7 +48,7 @@ def _encoded(picture: Image) -> str:
         ground.paste((230, 228, 222, 255), (0, 0, *picture.size))
         ground.alpha_composite(picture)
         picture = ground.convert("RGB")
-    picture.info.clear()  # profiles and comments of the file would be copied along
+    picture.info.clear()  # some releases of Pillow copy the profile of the file along
     out = io.BytesIO()
     picture.save(out, "WEBP", quality=72, method=4)
     return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode()
