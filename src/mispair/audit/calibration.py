@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 _LEVELS = np.linspace(0.3, 0.8, 21)  # quantiles of the re-paired above which hardly any matched pair lies
 _SAMPLES = 200
 _APART = 0.8  # share of pairs that must be tellable for the verdicts to mean something
+_CONVINCING = 0.95
 _TILT = 2e-3  # how far p is tilted by the order, so that certain pairs still have one
 
 
@@ -34,15 +35,17 @@ class Calibration:
     rate_high: float
     apart: bool  # whether matched pairs stand apart from re-paired ones
     weights: Floats  # (F,)
-    centres: Floats  # (K,) suspicion ...
-    density_ratio: Floats  # (K,) ... and re-paired density over given density there
     suspicion: Floats  # (N,) larger: more like a re-paired pair
     repaired: Floats  # (Z,) the same of the re-paired pairs
 
-    def judge(self, evidence: Floats) -> Floats:
-        """p_mismatch of pairs with this evidence, (C, F) -> (C,)."""
-        ratio = np.interp(evidence @ self.weights, self.centres, self.density_ratio)
-        return np.asarray(np.clip(self.rate * ratio, 0.0, 1.0))
+    def convinces(self, evidence: Floats) -> NDArray[np.bool_]:
+        """Whether pairs with this evidence, (C, F), look as matched as nearly all matched pairs do: (C,).
+
+        Stricter than p < 1/2: a candidate is the best of many, so that chance alone makes it look better than most.
+        """
+        matched = self.suspicion[self.p_mismatch < 0.5]
+        level = np.quantile(matched, _CONVINCING) if len(matched) else -np.inf
+        return np.asarray(evidence @ self.weights <= level)
 
     def histogram(self, bins: int = 60) -> dict[str, list[float]]:
         """Counts of given pairs by suspicion, and how many of them are matched and mismatched."""
@@ -77,7 +80,7 @@ def calibrate(given: Floats, repaired: Floats, groups: NDArray[np.int64], histor
     place[np.argsort(order, kind="stable")] = np.arange(len(p))
     p = (1 - _TILT) * np.sort(p)[place] + _TILT * (place + 0.5) / len(p)
     apart = _apart(suspicion, wrong, rate)
-    return Calibration(p, rate, low, high, apart, weights, centres, ratio, suspicion, wrong)
+    return Calibration(p, rate, low, high, apart, weights, suspicion, wrong)
 
 
 def _scale(values: Floats) -> tuple[Floats, Floats]:
@@ -151,4 +154,5 @@ def _apart(suspicion: Floats, wrong: Floats, rate: float) -> bool:
     AUROC(given, re-paired) = (1 - rate) · AUROC(matched, re-paired) + rate / 2, since mismatched are like re-paired.
     """
     below = np.searchsorted(np.sort(suspicion), wrong, "left").mean() / len(suspicion)
-    return bool(rate < 0.99 and (below - rate / 2) / (1 - rate) > _APART)
+    error = np.sqrt((1 / len(suspicion) + 1 / len(wrong)) / 12)  # of an AUROC where there is nothing to tell
+    return bool(below - 0.5 > 4 * error and rate < 0.99 and (below - rate / 2) / (1 - rate) > _APART)

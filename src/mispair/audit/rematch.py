@@ -276,32 +276,34 @@ def _accepted(
     tell: Tell,
     flipped: bool = False,
 ) -> tuple[Rows, Floats]:
-    """The proposals that would be judged matched and score above the given pair, and by how much."""
+    """The proposals that look matched and score above the given pair, and by how much."""
     asked = np.flatnonzero(partner >= 0)
     rows, cols = own[asked], other[partner[asked]]
-    p, score = _judged(space, *((cols, rows) if flipped else (rows, cols)), calibration, tell)
+    convincing, score = _judged(space, *((cols, rows) if flipped else (rows, cols)), calibration, tell)
     gain = (score - scores[asked]).astype(np.float64)
-    good = (p < 0.5) & (gain > 0)
+    good = convincing & (gain > 0)
     accepted, by = np.full(len(own), -1, np.int64), np.full(len(own), np.nan)
     accepted[asked[good]], by[asked[good]] = partner[asked[good]], gain[good]
     return accepted, by
 
 
-def _judged(space: Space, rows: Rows, cols: Rows, calibration: Calibration, tell: Tell) -> tuple[Floats, Scores]:
+def _judged(
+    space: Space, rows: Rows, cols: Rows, calibration: Calibration, tell: Tell
+) -> tuple[NDArray[np.bool_], Scores]:
     if len(rows) == 0:
-        return np.zeros(0), np.zeros(0, np.float32)
+        return np.zeros(0, bool), np.zeros(0, np.float32)
     cells = space.look(rows, cols, tell)
-    return calibration.judge(cells.evidence(len(space.images), len(space.texts))), cells.score
+    return calibration.convinces(cells.evidence(len(space.images), len(space.texts))), cells.score
 
 
 def _swaps(
     space: Space, image_rows: Rows, text_rows: Rows, caption_pair: Rows, scores: Scores, calibration: Calibration
 ) -> Rows:
-    """The pair with which exchanging captions mends both: the way back must be judged matched too."""
+    """The pair with which exchanging captions mends both: the way back must look matched too."""
     asked = np.flatnonzero(caption_pair >= 0)
     partner = caption_pair[asked]
-    p, back = _judged(space, image_rows[partner], text_rows[asked], calibration, silent)
-    mends = (p < 0.5) & (back > scores[partner])
+    convincing, back = _judged(space, image_rows[partner], text_rows[asked], calibration, silent)
+    mends = convincing & (back > scores[partner])
     swap = np.full(len(image_rows), -1, np.int64)
     for one, other in zip(asked[mends].tolist(), partner[mends].tolist(), strict=True):
         if swap[one] < 0 and swap[other] < 0 and one != other:

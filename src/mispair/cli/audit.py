@@ -28,8 +28,9 @@ def audit(
         None,
         help="Train so many networks anew, each judging pairs it has not seen; 0: none. 2 if the run took minutes.",
     ),
-    truth: str | None = typer.Option(
-        None, "--truth", help="Compare with the truth: 'injected', or a column of the table that says 1 or 0."
+    truth: bool = typer.Option(False, "--truth", help="Compare with the mismatches that were injected."),
+    truth_column: str | None = typer.Option(
+        None, help="Compare with a column of the table: 1 is mismatched, 0 matched."
     ),
     budget: int | None = typer.Option(None, help="So many rows most worth a person's look, in AUDIT/look.csv."),
     csv: bool = typer.Option(False, "--csv", help="Write audit.csv too."),
@@ -65,7 +66,7 @@ def audit(
     }
     with Progress() as progress:
         if embeddings is not None:
-            _only(embeddings=(target, data, split, folds, truth, features, ids), train=train)
+            _only(embeddings=(target, data, split, folds, truth_column, features, ids), flags=train or truth)
             verdicts = _quick(*embeddings, progress)
         elif target is None:
             raise InputError("say what to audit: a run folder, data with --train, or --embeddings a.npy b.npy")
@@ -73,15 +74,15 @@ def audit(
             run = _train(target, table, out / "run") if train else Path(target)
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
-            verdicts = _judge(run, data, table, split, folds, truth, progress)
+            verdicts = _judge(run, data, table, split, folds, truth_column or truth, progress)
     verdicts.save(out)
     if csv:
         verdicts.to_csv(out / "audit.csv")
     _print(verdicts, out, budget, as_json)
 
 
-def _only(embeddings: tuple[object, ...], train: bool) -> None:
-    if train or any(value is not None for value in embeddings):
+def _only(embeddings: tuple[object, ...], flags: bool) -> None:
+    if flags or any(value is not None for value in embeddings):
         raise InputError("--embeddings judges two arrays as they are: leave the run and the other options out")
 
 
@@ -97,7 +98,7 @@ def _judge(
     table: dict[str, Any],
     split: str | None,
     folds: int | None,
-    truth: str | None,
+    truth: bool | str,
     progress: Progress,
 ) -> Verdicts:
     from mispair.config.assemble import load_run
@@ -116,7 +117,7 @@ def _judge(
         config,
         split=split,
         folds=folds,
-        truth=True if truth == "injected" else truth or False,
+        truth=truth,
         tell=progress,
     )
 

@@ -213,7 +213,7 @@ def _compared(verdicts: Verdicts, data: PairData, config: DataConfig | None, tru
     if table.truth is None:
         raise InputError(
             f"nobody injected mismatches into {data.name}, so there is no truth to compare with; name a column of the"
-            " table that says which pairs are mismatched: --truth COLUMN"
+            " table that says which pairs are mismatched: --truth-column NAME"
         )
     return with_truth(verdicts, table.truth.mismatched, table.image_rows, table.text_rows, who_belongs(data))
 
@@ -227,7 +227,7 @@ def _truth_column(config: DataConfig, split: str, name: str) -> NDArray[np.bool_
     lines = open_source(config, split).lines
     if lines is None:
         raise InputError(
-            f"{config.path} is no table, so it has no column {name!r}; use --truth alone for injected noise"
+            f"{config.path} is no table, so it has no column {name!r}; --truth compares with injected mismatches"
         )
     rows = read_rows(Path(config.path))
     if name not in rows.columns:

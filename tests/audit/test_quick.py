@@ -1,0 +1,124 @@
+"""quick_audit: better than a cosine threshold, calibrated, proposals that are right, and damage by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import mispair
+from mispair.errors import InputError
+from mispair.functional.detection import auroc, calibration_error
+from tests.audit.planted import planted
+
+
+def cosine(a, b):
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3])
+def test_it_beats_the_cosine_and_is_calibrated(rate):
+    a, b, wrong, _ = planted(pairs=1499, noise=1.0, gap=2.0, rate=rate)
+    found = mispair.quick_audit(a, b)
+    assert auroc(found.p_mismatch, wrong) > max(0.97, auroc(-cosine(a, b), wrong) + 0.03)
+    assert abs(found.facts.rate - wrong.mean()) < 0.04
+    assert calibration_error(found.p_mismatch, wrong) < 0.05
+    assert found.facts.bimodal
+
+
+def test_neighbours_add_to_what_similarity_tells(monkeypatch):
+    a, b, wrong, _ = planted(pairs=1499, twisted=0.8)
+    both = auroc(mispair.quick_audit(a, b).p_mismatch, wrong)
+    nothing = lambda self, rows, cols: np.zeros((len(rows), 1))  # noqa: E731
+    monkeypatch.setattr("mispair.audit.neighbours.Neighbours.disagreement", nothing)
+    assert both > auroc(mispair.quick_audit(a, b).p_mismatch, wrong) + 0.05
+
+
+def test_proposals_lead_home_and_swaps_mend_two():
+    a, b, _, _ = planted(rate=0.0)
+    rng = np.random.default_rng(0)
+    others = rng.choice(np.arange(10, len(a)), 150, replace=False)
+    order = np.arange(len(a))
+    other = int(np.argmin(cosine(np.broadcast_to(a[1], a.shape), a)[:10]))  # two that have nothing in common
+    order[[1, other]] = [other, 1]
+    order[others] = np.roll(others, 1)
+    home = np.argsort(order)
+    found = mispair.quick_audit(a, torch.from_numpy(b[order]))
+    proposed = found.column("proposed_caption_pair")
+    has = ~np.isnan(proposed)
+    assert has.sum() > 130
+    assert (home[has] == proposed[has]).mean() > 0.95
+    image = found.column("proposed_image_pair")
+    has = ~np.isnan(image)
+    assert (order[has] == image[has]).mean() > 0.95
+    assert found.column("swap_with")[1] == other
+    assert found.column("swap_with")[other] == 1
+    gain = found.column("proposed_caption_gain")
+    assert np.nanmin(gain) > 0
+
+
+def test_lost_captions_are_left_unmatched():
+    a, b, _, _ = planted(pairs=797, rate=0.0, noise=0.3)
+    strangers = np.random.default_rng(5).normal(size=(60, 32)) * 3
+    b[100:160] = strangers
+    found = mispair.quick_audit(a, b)
+    assert found.is_mismatch_issue[100:160].mean() > 0.9
+    assert np.isnan(found.column("proposed_caption_pair")[100:160]).mean() > 0.8
+
+
+def test_blocks_propose_nearly_what_one_block_proposes(monkeypatch):
+    a, b, _, belongs = planted(pairs=997, rate=0.4, noise=0.5)
+
+    def right():
+        proposed = mispair.quick_audit(a, b).column("proposed_caption_pair")
+        return (proposed == belongs).sum()
+
+    whole = right()
+    monkeypatch.setattr("mispair.audit.rematch._WHOLE", 100)
+    monkeypatch.setattr("mispair.audit.rematch._ROWS", 61)
+    monkeypatch.setattr("mispair.audit.rematch._COLUMNS", 400)
+    assert right() > 0.95 * whole
+
+
+def test_clean_data_is_left_alone():
+    a, b, _, _ = planted(rate=0.0)
+    found = mispair.quick_audit(a, b, captions=[f"words {k}" for k in range(len(a))])
+    assert found.facts.damage == ()
+    assert found.facts.issues == 0
+    assert found.facts.rate < 0.01
+
+
+def test_columns_are_what_they_say():
+    a, b, _, _ = planted(pairs=401, rate=0.3)
+    found = mispair.quick_audit(a, b, image_ids=[f"i{k}" for k in range(401)], captions=[f"c {k}" for k in range(401)])
+    assert np.allclose(found.column("mismatch_score"), 1 - found.p_mismatch)
+    assert (found.is_mismatch_issue == (found.p_mismatch > 0.5)).all()
+    assert found.facts.issues == found.is_mismatch_issue.sum()
+    assert sorted(found.column("look")) == list(range(1, 402))
+    first = found.look(1).to_pylist()[0]
+    assert abs(first["p_mismatch"] - 0.5) == pytest.approx(np.abs(found.p_mismatch - 0.5).min())
+    for row in found.table.to_pylist():
+        if row["proposed_caption_pair"] is not None:
+            assert row["proposed_caption"] == f"c {row['proposed_caption_pair']}"
+            assert row["proposed_caption_pair"] != row["pair"]
+            assert 0 < row["proposed_caption_weight"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (np.zeros((30, 4)), np.zeros((31, 4)), "30 image embeddings and 31 text"),
+        (np.ones((30, 4)), np.ones((30, 5)), "width 4 and text embeddings 5"),
+        (np.ones(30), np.ones((30, 4)), r"shape \(n, d\), got shape \(30,\)"),
+        (np.full((30, 4), np.nan), np.ones((30, 4)), "row 0 holds NaN"),
+        (np.ones((5, 4)), np.ones((5, 4)), "at least 20, got 5"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(a, b, said):
+    with pytest.raises(InputError, match=said):
+        mispair.quick_audit(a, b)
+
+
+def test_all_alike_is_survived():
+    found = mispair.quick_audit(np.ones((40, 4)), np.ones((40, 4)))
+    assert not found.facts.bimodal
