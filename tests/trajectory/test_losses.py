@@ -1,0 +1,17 @@
+"""The first 30 losses of every method, through the command line, are those that were committed."""
+
+import json
+
+import pytest
+
+from mispair.methods import METHODS
+from tests.trajectory.losses import EPOCHS, REFERENCES, losses
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_losses_are_those_committed(method, tmp_path):
+    references = json.loads(REFERENCES.read_text())
+    assert set(references) == set(METHODS), "remake them: python -m tests.trajectory.losses"
+    found = losses(method, tmp_path / "run")
+    assert len(found) == EPOCHS
+    assert found == pytest.approx(references[method], rel=1e-4), "if meant: python -m tests.trajectory.losses"
