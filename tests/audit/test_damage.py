@@ -1,0 +1,116 @@
+"""Kinds of damage: each found where it was made, none where nothing was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from mispair.audit.damage import (
+    find_crowded_images,
+    find_empty_captions,
+    find_repeated_captions,
+    find_twins,
+    shared_captions,
+)
+from mispair.audit.judge import repair
+from mispair.audit.shifts import _best_stretch, find_shift
+from tests.audit.planted import planted
+
+
+def unit(values):
+    return torch.nn.functional.normalize(torch.from_numpy(values - values.mean(0)), dim=1)
+
+
+def shifts(images, texts):
+    rows = np.arange(len(images))
+    return find_shift(unit(images), unit(texts), rows, rows, repair(rows, rows))
+
+
+@pytest.mark.parametrize(("by", "start"), [(1, 0), (-3, 600), (17, 300)])
+def test_a_shift_is_found_with_its_offset_and_its_start(by, start):
+    images, texts, _, _ = planted(rate=0.0, topics=997)
+    texts[start:] = np.roll(texts[start:], by, axis=0)
+    found = shifts(images, texts)
+    assert found is not None
+    assert found.kind == "shifted captions"
+    rows = f"{abs(by)} row{'s' if abs(by) > 1 else ''}"
+    assert f"{rows} further {'down' if by > 0 else 'up'}" in found.evidence
+    first = int(found.evidence.split("From row ")[1].split()[0].replace(",", ""))
+    assert abs(first - start) <= abs(by) + 2
+    assert abs(found.count - (997 - start)) <= 2 * abs(by) + 4
+    assert f"{'up' if by > 0 else 'down'} by {rows}" in found.remedy
+    assert 0 < len(found.pairs) <= 50
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_no_shift_where_there_is_none(rate):
+    assert shifts(*planted(rate=rate, topics=997)[:2]) is None
+
+
+def test_the_best_stretch_by_hand():
+    assert _best_stretch(np.array([-1.0, 2.0, -1.0, 3.0, -5.0, 1.0])) == (4.0, 1, 3)
+
+
+def test_a_caption_on_many_images_is_found_and_twice_said_ones_are_not():
+    rows = np.arange(400)
+    captions = [f"caption {k}" for k in rows]
+    captions[10] = captions[11] = captions[12]
+    assert not shared_captions(captions, rows).any()
+    assert find_repeated_captions(captions, rows, np.zeros(400)) is None
+    for k in range(100, 150):
+        captions[k] = "Lorem  ipsum." if k % 2 else "lorem ipsum"
+    shared = shared_captions(captions, rows)
+    assert np.flatnonzero(shared).tolist() == list(range(100, 150))
+    assert shared[100] == pytest.approx(0.98)
+    found = find_repeated_captions(captions, rows, shared)
+    assert found is not None
+    assert found.count == 50
+    assert "'lorem ipsum' is on 50" in found.evidence
+    assert found.pairs == tuple(range(100, 150))
+
+
+def test_a_caption_that_fits_its_many_images_is_no_damage():
+    captions = ["two dogs play"] * 8 + [f"caption {k}" for k in range(4000)]
+    rows = np.arange(len(captions))
+    assert find_repeated_captions(captions, rows, np.zeros(len(rows))) is None
+    assert find_repeated_captions(captions, rows, np.where(rows < 8, 0.9, 0.1)) is not None
+
+
+def test_crowded_images():
+    rows = np.repeat(np.arange(50), 5)
+    names = [f"im{k}" for k in range(50)]
+    assert find_crowded_images(rows, names) is None
+    found = find_crowded_images(np.concatenate([rows, np.full(20, 7)]), names)
+    assert found is not None
+    assert found.count == 25
+    assert "'im7' has 25" in found.evidence
+
+
+@pytest.mark.parametrize(
+    "caption", ["", "  ", "...", "12345", "untitled", "IMG_2041", "dsc 0012", "a/b/c.JPG", "https://x.org/1"]
+)
+def test_captions_that_say_nothing(caption):
+    found = find_empty_captions(["a dog", caption, "an image of a test of a picture"])
+    assert found is not None
+    assert (found.count, found.pairs) == (1, (1,))
+
+
+def test_captions_that_say_something():
+    assert find_empty_captions(["a dog", "dog", "two photos", "Hund läuft", "狗", "an image"]) is None
+
+
+def test_twins_here_and_elsewhere():
+    rng = np.random.default_rng(0)
+    images = torch.from_numpy(rng.normal(size=(101, 16)).astype(np.float32))
+    names = [f"im{k}" for k in range(101)]
+    rows = np.arange(101)
+    other = torch.from_numpy(rng.normal(size=(53, 16)).astype(np.float32))
+    assert find_twins(images, rows, names, {"dev": other}) is None
+    images[40] = images[3] + 0.01
+    other[9] = images[70]
+    found = find_twins(images, rows, names, {"dev": other})
+    assert found is not None
+    assert found.count == 3
+    assert found.pairs == (3, 40, 70)
+    assert "2 in this split and 1 in dev" in found.evidence
