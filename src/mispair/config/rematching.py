@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,9 @@ from mispair.config.splits import last_split
 from mispair.data import scene_truth
 from mispair.data.streams import lockstep
 from mispair.methods.l2rm import L2RM
+from mispair.protocols import RetrievalModel, Run
 from mispair.runtime.randomness import Streams
+from mispair.types import Encoded, PairBatch
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def _plans(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
     """(pairs whose images are seen, pairs whose captions are, plan) of up to `most` batches of the pairs `ids`."""
     trainer, data = assembly.trainer, assembly.train
-    method = trainer.method
+    method, alone = trainer.method, cast("Run", _Alone(data.table.image_rows))
     assert isinstance(method, L2RM)
     for module in method.modules.values():
         module.eval()
@@ -91,5 +94,18 @@ def _plans(
         batch = chosen["ids"]
         seen = method.seen_with(batch)
         place = trainer.engine.place
-        plan = method.rematch(trainer, place(data.batch(seen, "images")), place(data.batch(batch, "texts"))).plan
+        plan = method.rematch(alone, place(data.batch(seen, "images")), place(data.batch(batch, "texts"))).plan
         yield seen, batch, plan.double().cpu().numpy()
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """As much of a Run as looking at a plan takes, without other processes: only the first one looks."""
+
+    image_of: NDArray[np.int64]
+
+    def encode_images(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        return model.encode_images(batch.images, batch.image_mask)
+
+    def encode_texts(self, model: RetrievalModel, batch: PairBatch) -> Encoded:
+        return model.encode_texts(batch.texts, batch.text_mask)
