@@ -1,0 +1,227 @@
+"""`mispair fix`: every format written back, reverted byte by byte, nothing overwritten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mispair.audit.verdicts import SCHEMA, Facts, Verdicts
+from mispair.config.audit import _about
+from mispair.data import DataConfig, NoiseConfig, ScenesConfig, open_split
+from tests.data.samples import Ran, captions, features, precomp, run, write_lines
+
+Run = Callable[..., Ran]
+BAD = (2, 5, 6)  # the mismatched pairs of every audit here
+PROPOSED = {2: 5, 5: 2}  # pair -> the pair whose caption it should show; nothing for 6
+
+
+@pytest.fixture
+def mispair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+def audit_of(folder: Path, config: DataConfig, split: str) -> Path:
+    """An audit that says BAD and PROPOSED of the data."""
+    data = open_split(config, split)
+    count = len(data)
+    p = np.where(np.isin(np.arange(count), BAD), 0.9, 0.1)
+    columns = {}
+    for field in SCHEMA:
+        empty = [0] * count if pa.types.is_integer(field.type) else ["x"] * count
+        columns[field.name] = [None] * count if field.nullable else empty
+    columns |= {"pair": np.arange(count), "p_mismatch": p, "mismatch_score": 1 - p, "is_mismatch_issue": p > 0.5}
+    columns |= {"score": p, "proposed_caption_pair": [PROPOSED.get(k) for k in range(count)]}
+    columns["swap_with"] = columns["proposed_caption_pair"]
+    facts = Facts(count, 0.2, 0.1, 0.3, True, 3, "by hand", None, _about(config, data), {})
+    Verdicts(pa.table(columns, schema=SCHEMA), facts).save(folder)
+    return folder
+
+
+TEXTS = ['a dog, "quoted"', "zwei Hünde", "b\tc", "two\nlines", "e", "f  f", "g", "h", "i", "j"]
+
+
+def text_table(folder: Path, kind: str) -> Path:
+    folder.mkdir()
+    path = folder / f"pairs.{kind}"
+    if kind == "jsonl":
+        rows = [json.dumps({"image_id": f"im{k}", "caption": t, "n": k}) for k, t in enumerate(TEXTS)]
+        path.write_bytes("\r\n".join(rows).encode())
+    elif kind == "parquet":
+        pq.write_table(pa.table({"image_id": [f"im{k}" for k in range(10)], "caption": TEXTS, "n": range(10)}), path)
+    else:
+        mark = "\t" if kind == "tsv" else ","
+        quoted = ['"' + t.replace('"', '""') + '"' for t in TEXTS]
+        lines = [mark.join(["image_id", "caption", "n"])] + [f"im{k}{mark}{t}{mark} {k}" for k, t in enumerate(quoted)]
+        path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
+    np.save(folder / "pairs.npy", features(10, regions=0))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("action", ["drop", "weight", "rematch", "swap"])
+def test_tables(tmp_path: Path, mispair: Run, kind: str, action: str) -> None:
+    path = text_table(tmp_path / "data", kind)
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    config = DataConfig(path=str(path), min_count=1)
+    audit = audit_of(tmp_path / "audit", config, "all")
+    ran = mispair("fix", audit, "--action", action, "-o", tmp_path / "fixed", "--json")
+    assert ran.code == 0, ran
+    after = open_split(config.model_copy(update={"path": str(tmp_path / "fixed" / path.name)}), "all")
+    given = open_split(config, "all")
+    gone = {"drop": BAD, "rematch": (6,)}.get(action, ())
+    kept = [k for k in range(10) if k not in gone]
+    shown = [TEXTS[PROPOSED.get(k, k) if action in ("rematch", "swap") else k] for k in kept]
+    assert after.table.captions is not None
+    assert list(after.table.captions) == shown
+    assert after.table.image_ids == [f"im{k}" for k in kept]
+    assert np.array_equal(after.images.take(after.table.image_rows)[0], given.images.take(np.array(kept))[0]), (
+        "the features stay with their images"
+    )
+    assert json.loads(ran.out) == {"pairs": 10, "kept": len(kept), "changed": 2 if action in ("rematch", "swap") else 0}
+    if action == "weight":
+        from mispair.data.rows import read_rows
+
+        weights = [float(w) for w in read_rows(tmp_path / "fixed" / path.name).columns["weight"]]
+        assert weights == pytest.approx([0.1 if k in BAD else 0.9 for k in range(10)])
+    assert mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").code == 0
+    assert {file.name: file.read_bytes() for file in (tmp_path / "back").iterdir()} == before
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+
+
+def test_a_list_of_captions_loses_some(tmp_path: Path, mispair: Run) -> None:
+    rows = [{"image": f"im{k}", "captions": [f"a {k}", f"b {k}"]} for k in range(6)]
+    path = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])
+    np.save(tmp_path / "pairs.npy", features(6))
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(path), min_count=1), "all")
+    assert mispair("fix", audit, "--action", "rematch", "-o", tmp_path / "fixed").code == 0
+    found = [json.loads(line)["captions"] for line in (tmp_path / "fixed" / "pairs.jsonl").read_text().splitlines()]
+    assert found == [["a 0", "b 0"], ["b 2", "b 1"], ["a 2", "a 1"], ["b 3"], ["a 4", "b 4"], ["a 5", "b 5"]]
+
+
+@pytest.mark.parametrize("action", ["drop", "weight", "rematch", "swap"])
+@pytest.mark.parametrize("noise", [None, NoiseConfig(rate=0.5)])
+def test_folders(tmp_path: Path, mispair: Run, action: str, noise: NoiseConfig | None) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev"))
+    write_lines(folder / "train_ids.txt", [f"im{k}" for k in range(7)])
+    config = DataConfig(path=str(folder), min_count=1, noise=noise)
+    given = open_split(config, "train")
+    audit = audit_of(tmp_path / "audit", config, "train")
+    assert mispair("fix", audit, "--action", action, "-o", tmp_path / "fixed").code == 0
+    plain = DataConfig(path=str(tmp_path / "fixed"), min_count=1)
+    after = open_split(plain, "train")
+    gone = {"drop": BAD, "rematch": (6,)}.get(action, ())
+    kept = [k for k in range(35) if k not in gone]
+    assert given.table.captions is not None
+    texts = given.table.captions
+    assert list(after.table.captions or ()) == [
+        texts[PROPOSED.get(k, k) if action in ("rematch", "swap") else k] for k in kept
+    ]
+    assert np.array_equal(
+        after.images.take(after.table.image_rows)[0], given.images.take(given.table.image_rows[kept])[0]
+    )
+    assert len(open_split(plain, "dev")) == 35
+    if action == "weight":
+        weights = np.load(tmp_path / "fixed" / "train_weights.npy", allow_pickle=False)
+        assert weights[:4].tolist() == pytest.approx([0.9, 0.9, 0.1, 0.9])
+    assert mispair("fix", "--undo", tmp_path / "fixed" / "fix.patch", "-o", tmp_path / "back").code == 0
+    back = open_split(DataConfig(path=str(tmp_path / "back"), min_count=1), "train")
+    assert list(back.table.captions or ()) == list(texts)
+    assert np.array_equal(back.images.take(back.table.image_rows)[0], given.images.take(given.table.image_rows)[0])
+    if noise is None:
+        names = {file.name for file in folder.iterdir()}
+        assert {file.name for file in (tmp_path / "back").iterdir()} == names
+        assert all((folder / name).read_bytes() == (tmp_path / "back" / name).read_bytes() for name in names)
+
+
+def test_ids_and_captions_in_one_file(tmp_path: Path, mispair: Run) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.save(folder / "train_ims.npy", features(9))
+    write_lines(folder / "train_caps.tsv", [f"im{k}\t{text}" for k, text in enumerate(captions(9))])
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    assert mispair("fix", audit, "--action", "swap", "-o", tmp_path / "fixed").code == 0
+    lines = (tmp_path / "fixed" / "train_caps.tsv").read_text().splitlines()
+    assert lines[2] == f"im2\t{captions(9)[5]}"
+    assert mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").code == 0
+    assert (tmp_path / "back" / "train_caps.tsv").read_bytes() == (folder / "train_caps.tsv").read_bytes()
+
+
+@pytest.mark.parametrize("per_image", [1, 2])
+def test_two_arrays(tmp_path: Path, mispair: Run, per_image: int) -> None:
+    a, b = features(10, regions=0), features(10 * per_image, regions=0, seed=1)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    config = DataConfig(path=str(tmp_path / "a.npy"), second=str(tmp_path / "b.npy"))
+    audit = audit_of(tmp_path / "audit", config, "all")
+    assert mispair("fix", audit, "--action", "rematch", "-o", tmp_path / "fixed").code == 0
+    kept = [k for k in range(10 * per_image) if k != 6]
+    assert np.array_equal(np.load(tmp_path / "fixed" / "a.npy"), np.repeat(a, per_image, 0)[kept])
+    assert np.array_equal(np.load(tmp_path / "fixed" / "b.npy"), b[[PROPOSED.get(k, k) for k in kept]])
+    assert mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").code == 0
+    for name in ("a.npy", "b.npy"):
+        assert (tmp_path / "back" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_scenes_become_a_folder(tmp_path: Path, mispair: Run) -> None:
+    config = DataConfig(scenes=ScenesConfig(pictures=40), noise=NoiseConfig(rate=0.4))
+    audit = audit_of(tmp_path / "audit", config, "train")
+    assert mispair("fix", audit, "--action", "drop", "-o", tmp_path / "fixed").code == 0
+    fixed = DataConfig(path=str(tmp_path / "fixed"))
+    given = open_split(config, "train")
+    assert len(open_split(fixed, "train")) == len(given) - 3
+    assert len(open_split(fixed, "test")) == len(open_split(config, "test"))
+
+
+def test_what_cannot_be_fixed_costs_one_sentence(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data")
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    out = tmp_path / "fixed"
+    refused = {
+        ("fix", audit, "--action", "burn", "-o", out): "no action 'burn'",
+        ("fix", audit, "-o", out): "--action is missing",
+        ("fix", "--action", "drop", "-o", out): "which audit",
+        ("fix", folder, "--action", "drop", "-o", out): "is not an audit folder",
+        ("fix", audit, "--action", "drop", "-o", folder): "exists already",
+        ("fix", audit, "--action", "drop", "-o", folder / "dev_ims.npy" / "x"): None,
+        ("fix", "--undo", folder, "-o", out): "it has no fix.patch",
+        ("fix", audit, "--undo", folder, "-o", out): "leave the audit and the action out",
+    }
+    for arguments, said in refused.items():
+        ran = mispair(*arguments)
+        if said is not None:
+            assert ran.code == 2, ran
+            assert said in ran.err
+            assert not out.exists()
+    assert sorted(file.name for file in folder.iterdir() if file.is_file()) == ["train_caps.txt", "train_ims.npy"]
+    assert mispair("fix", audit, "--action", "drop", "-o", out).code == 0
+    assert mispair("fix", audit, "--action", "drop", "-o", out).code == 2
+    write_lines(folder / "train_caps.txt", captions(35, "other"))
+    assert "has changed since the audit" in mispair("fix", audit, "--action", "drop", "-o", tmp_path / "two").err
+
+
+def test_a_fixed_file_that_was_changed_is_not_undone(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data")
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    assert mispair("fix", audit, "--action", "swap", "-o", tmp_path / "fixed").code == 0
+    text = (tmp_path / "fixed" / "train_caps.txt").read_text()
+    (tmp_path / "fixed" / "train_caps.txt").write_text(text.replace("number 1 ", "number x "))
+    ran = mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back")
+    assert ran.code == 2
+    assert "was changed after the fix" in ran.err
+    assert not (tmp_path / "back").exists()
+    (tmp_path / "fixed" / "fix.patch").write_bytes(b"PK nonsense")
+    assert "is damaged" in mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").err
+
+
+def test_an_audit_in_memory_names_no_files(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data")
+    found = Verdicts.load(audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train"))
+    replace(found, facts=replace(found.facts, data={})).save(tmp_path / "other")
+    assert "made in memory" in mispair("fix", tmp_path / "other", "--action", "drop", "-o", tmp_path / "x").err
