@@ -233,3 +233,14 @@ def test_bad_losses_get_one_sentence(fit, losses, message):
 def test_bad_options_get_one_sentence():
     with pytest.raises(ValueError, match="bins >= 16.*got 4"):
         fit_beta_mixture(np.random.default_rng(0).random(100), bins=4)
+
+
+@pytest.mark.parametrize("fit", [fit_beta_mixture, fit_gaussian_mixture])
+def test_a_spike_of_matched_pairs_does_not_stop_the_fit(fit):
+    """Losses near zero are narrower than a component may be: jumps must not go where steps cannot follow."""
+    rng = np.random.default_rng(0)
+    losses = np.concatenate([np.abs(rng.normal(0, 0.004, 2003)), rng.normal(0.4, 0.15, 8009).clip(0.02)])
+    found = fit(losses)
+    low, high = found.mismatch_rate_ci
+    assert found.mismatch_rate == pytest.approx(0.8, abs=0.03)
+    assert 0.004 < high - low < 0.05

@@ -68,7 +68,11 @@ def most_likely(family: Family, target: Tensor, parameters: Tensor) -> Tensor:
         step_a = (curve_b * miss_a + shared * miss_b) / determinant
         step_b = (shared * miss_a + curve_a * miss_b) / determinant
         a, b = torch.maximum(a + step_a, a / 4), torch.maximum(b + step_b, b / 4)
-    parameters = torch.stack([a, b], -1)
+    return widened(family, torch.stack([a, b], -1))
+
+
+def widened(family: Family, parameters: Tensor) -> Tensor:
+    """The same components, none narrower than allowed."""
     mean, variance = moments(family, parameters)
     collapsed = ~(variance >= _MIN_VARIANCE[family])  # also where Newton left the numbers
     return torch.where(collapsed.unsqueeze(-1), from_moments(family, mean.nan_to_num(0.5), variance * 0), parameters)

@@ -29,6 +29,7 @@ from mispair.functional.families import (
     natural,
     normaliser,
     statistics,
+    widened,
 )
 
 _SEPARATED = 2.0  # Ashman's D from which two components count as two
@@ -261,8 +262,8 @@ def _bound(family: Family, free: Tensor) -> tuple[Tensor, Tensor]:
     odds, inner = free[:, 0].clamp(-25, 25), free[:, 1:].reshape(-1, 2, 2)
     weights = torch.stack([torch.sigmoid(odds), torch.sigmoid(-odds)], -1)
     if family == "beta":
-        return weights, inner.clamp(-10, 12).exp()
-    return weights, torch.stack([inner[..., 0], inner[..., 1].clamp(-4, 4).exp()], -1)
+        return weights, widened(family, inner.clamp(-10, 12).exp())
+    return weights, widened(family, torch.stack([inner[..., 0], inner[..., 1].clamp(-4, 4).exp()], -1))
 
 
 def _starts(family: Family, bins: Bins) -> tuple[Tensor, Tensor]:
@@ -345,9 +346,16 @@ def _bootstrap_rate(fit: MixtureFit, samples: int = 100) -> tuple[float, float]:
     total = int(fit.bins.counts.sum())
     share = (fit.bins.counts / total).numpy()
     drawn = np.random.default_rng(0).multinomial(total, share / share.sum(), size=samples)
-    weights = torch.tensor(fit.weights, dtype=torch.float64).expand(samples, 2)
+    start = torch.tensor(fit.weights, dtype=torch.float64).expand(samples, 2)
     parameters = torch.tensor(fit.parameters, dtype=torch.float64).expand(samples, 2, 2)
-    weights, parameters, *_ = _em(fit.family, fit.bins, torch.from_numpy(drawn).double(), weights, parameters, 1e-6, 60)
+    counts = torch.from_numpy(drawn).double()
+    # A component as narrow as allowed may not move; the weights always can.
+    held = start
+    for _ in range(60):
+        claimed = torch.softmax(_log_joint(fit.family, fit.bins, held, parameters), -2)
+        held = (claimed * (counts / total).unsqueeze(-2)).sum(-1)
+    weights, parameters, *_ = _em(fit.family, fit.bins, counts, start, parameters, 1e-6, 60)
+    weights = torch.where((weights == start).all(-1, keepdim=True), held, weights)
     upper = moments(fit.family, parameters)[0].argmax(-1, keepdim=True)
     low, high = np.quantile(weights.gather(-1, upper).numpy(), (0.025, 0.975))
-    return float(low), float(high)
+    return min(float(low), fit.mismatch_rate), max(float(high), fit.mismatch_rate)
