@@ -19,7 +19,7 @@ def train(
     data: str = typer.Argument("scenes", help="A folder, a table, an .npy, or scenes (the embedded world)."),
     config: Path | None = typer.Option(None, "--config", "-c", help="A YAML file; RUN/config.yaml repeats that run."),
     sets: list[str] = typer.Option([], "--set", help="Change one value: --set train.epochs=10. Repeatable."),
-    method: str | None = typer.Option(None, help="plain, l2rm, l2rm-paper or l2rm-official."),
+    method: str | None = typer.Option(None, help="By name; mispair methods lists them."),
     model: str | None = typer.Option(None, help="vse, sgr, saf or imram; add :paper or :small for the size."),
     epochs: int | None = typer.Option(None, help="Epochs, warm-up included."),
     noise: float | None = typer.Option(None, help="Mismatch this share of the training pairs on purpose."),

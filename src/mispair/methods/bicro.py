@@ -41,7 +41,7 @@ ABOUT = About(
     year=2023,
     url="https://arxiv.org/abs/2303.12419",
     networks=2,
-    cost=2.0,
+    cost=2.4,
     mismatched="waits for later epochs, then has the margin its two sides agree on beside trusted pairs",
 )
 

@@ -46,7 +46,7 @@ ABOUT = About(
     year=2024,
     url="https://arxiv.org/abs/2403.05105",
     networks=1,
-    cost=1.2,
+    cost=1.7,
     mismatched="is rematched: optimal transport gives its image another caption of the batch",
 )
 

@@ -28,7 +28,7 @@ def judging(*networks: nn.Module) -> Iterator[None]:
         yield
     for network, training in zip(networks, before, strict=True):
         network.train(training)
-    # Mixed precision keeps low-precision copies of weights; those made in here carry no gradient.
+    # Mixed precision keeps low-precision copies of weights; older torch would go on with these, without gradient.
     torch.clear_autocast_cache()
 
 

@@ -41,7 +41,7 @@ class Engine:
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         self.modules: Mapping[str, nn.Module] = {}
         self.steps = 0  # optimizer steps taken, all modules together
-        self.learned = self.judged = 0.0  # pairs encoded with and without gradient by all networks; a side is half a pair
+        self.learned = self.judged = 0.0  # pairs encoded with and without gradient, of all networks; a side is half
 
     def adopt(self, modules: Mapping[str, nn.Module], rate_scale: Mapping[str, float]) -> None:
         """Place the modules, give each its optimizer, and make all processes start from the same parameters."""
