@@ -17,7 +17,7 @@ Rows = NDArray[np.int64]
 
 REFERENCE = 8192  # items a rank is counted over; of more, this many drawn at random stand for all
 _CHUNK = 1 << 22  # cells of a product held at a time
-_CACHED = 1 << 19  # of them, where they are gone through several times: what stays in the processor's cache
+_CACHED = 1 << 21  # of them, where they are gone through several times
 _TIE = 1e-6  # scores closer than this are equal: two ways of adding up the same product differ by as much
 
 
@@ -60,7 +60,7 @@ def cell_ranks(
         own = np.flatnonzero(sampled[cells])
         mine[_index(own), _index(where[cells[own]])] = -torch.inf
         level = torch.from_numpy(scores[cells]).unsqueeze(1) - _TIE
-        found[cells] = (mine >= level).sum(1).numpy()
+        found[cells] = np.count_nonzero((mine >= level).numpy(), axis=1)  # twenty times faster than torch's sum
         at = stop
         if progress is not None:
             progress(int(ends[stop - 1]), len(rows))
