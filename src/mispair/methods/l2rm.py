@@ -47,7 +47,7 @@ ABOUT = About(
     url="https://arxiv.org/abs/2403.05105",
     networks=1,
     cost=1.7,
-    mismatched="is rematched: optimal transport gives its image another caption of the batch",
+    mismatched="is rematched: optimal transport finds its caption a better image in the whole set",
 )
 
 Loss = Literal["triplet", "infonce", "infonce_rce"]
