@@ -80,7 +80,7 @@ def test_same_seed_equal_parameters(whole, tmp_path):
     assert epochs(tmp_path) == lines
 
 
-@pytest.mark.parametrize("part", [0.1, 0.6, 0.9])
+@pytest.mark.parametrize("part", [0.15, 0.9])
 def test_stopped_inside_an_epoch_and_resumed_is_the_same_run(whole, tmp_path, part):
     name, assembly, progress, lines = whole
     engine = assembly.trainer.engine
@@ -95,7 +95,7 @@ def test_stopped_inside_an_epoch_and_resumed_is_the_same_run(whole, tmp_path, pa
     assert resumed.trainer.engine.judged == engine.judged
 
 
-@pytest.mark.parametrize("after", [1, 3])
+@pytest.mark.parametrize("after", [2])
 def test_stopped_between_epochs_and_resumed_is_the_same_run(whole, tmp_path, after, monkeypatch):
     name, assembly, _, lines = whole
     validate = type(assembly.trainer)._validate
