@@ -17,7 +17,7 @@ from rich.table import Table
 from benchmarks import quality
 from benchmarks.timing import measure
 
-SUITES = ("transport", "mixture", "ranks", "data", "models", "quality")
+SUITES = ("transport", "mixture", "ranks", "data", "models", "audit", "quality")
 
 
 def main() -> int:

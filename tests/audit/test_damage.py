@@ -56,11 +56,12 @@ def test_a_caption_on_many_images_is_found_and_twice_said_ones_are_not():
     rows = np.arange(400)
     captions = [f"caption {k}" for k in rows]
     captions[10] = captions[11] = captions[12]
-    assert not shared_captions(captions, rows).any()
+    images = torch.from_numpy(np.random.default_rng(0).normal(size=(400, 16)).astype(np.float32))
+    assert not shared_captions(captions, rows, images).any()
     assert find_repeated_captions(captions, rows, np.zeros(400)) is None
     for k in range(100, 150):
         captions[k] = "Lorem  ipsum." if k % 2 else "lorem ipsum"
-    shared = shared_captions(captions, rows)
+    shared = shared_captions(captions, rows, images)
     assert np.flatnonzero(shared).tolist() == list(range(100, 150))
     assert shared[100] == pytest.approx(0.98)
     found = find_repeated_captions(captions, rows, shared)
@@ -68,6 +69,16 @@ def test_a_caption_on_many_images_is_found_and_twice_said_ones_are_not():
     assert found.count == 50
     assert "'lorem ipsum' is on 50" in found.evidence
     assert found.pairs == tuple(range(100, 150))
+
+
+def test_a_label_on_images_that_are_alike_is_no_damage():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(8, size=300)
+    images = torch.from_numpy((np.eye(8)[kinds] + 0.2 * rng.normal(size=(300, 8))).astype(np.float32))
+    captions = [f"a photo of thing {kind}" for kind in kinds]
+    assert not shared_captions(captions, np.arange(300), images).any()
+    rng.shuffle(captions)
+    assert shared_captions(captions, np.arange(300), images).all()
 
 
 def test_a_caption_that_fits_its_many_images_is_no_damage():

@@ -20,6 +20,7 @@ from mispair.audit.verdicts import Damage
 Rows = NDArray[np.int64]
 
 _MOST_IMAGES = 5  # images one caption may be shown with before it is looked at
+_ALIKE = 0.1  # mean cosine, around the mean of all, from which images have something in common
 _SHARE = 0.005  # of all images, from which a caption on so many is damage for certain
 MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 _TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
@@ -32,20 +33,29 @@ _PLACEHOLDERS = {
 _FILE_NAME = re.compile(r"(https?://\S+|\S+\.(jpe?g|png|gif|webp|bmp|tiff?)|(img|dsc|dscn|pict?|image)[-_ ]?\d+)", re.I)
 
 
-def shared_captions(captions: Sequence[str | int], image_rows: Rows) -> NDArray[np.float64]:
-    """(N,): 0, or for a caption on a great many images the probability that it is not about this one.
+def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Tensor) -> NDArray[np.float64]:
+    """(N,): 0, or for a caption on a great many unlike images the probability that it is not about this one.
 
     Such a caption cannot be judged like the others: a network that meets it with every image finds it likely with all.
+    A caption whose images (I, d) are alike, as "a photo of a dog" has them, is no damage.
     """
+    centred = torch.nn.functional.normalize(images - images.mean(0), dim=1)
     p = np.zeros(len(captions))
     least = max(_MOST_IMAGES, _SHARE * len(np.unique(image_rows)))
     pairs_of: dict[str | int, list[int]] = defaultdict(list)
     for pair, caption in enumerate(captions):
         pairs_of[_plain(caption) if isinstance(caption, str) else caption].append(pair)
     for pairs in pairs_of.values():
-        if len(pairs) > least and (images := len(np.unique(image_rows[pairs]))) > least:
-            p[pairs] = 1 - 1 / images
+        rows = np.unique(image_rows[pairs])
+        if len(rows) > least and _likeness(centred[torch.from_numpy(rows)]) < _ALIKE:
+            p[pairs] = 1 - 1 / len(rows)
     return p
+
+
+def _likeness(vectors: Tensor) -> float:
+    """Mean cosine of every two of some unit vectors, (n, d)."""
+    count = len(vectors)
+    return float((vectors.sum(0).square().sum() - count) / (count * (count - 1)))
 
 
 def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch: NDArray[np.float64]) -> Damage | None:

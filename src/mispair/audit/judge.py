@@ -60,7 +60,8 @@ def judge(
         raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
     count = len(table)
     captions = captions_of(table)
-    shared = shared_captions(captions if table.captions is not None else table.text_rows.tolist(), table.image_rows)
+    said = captions if table.captions is not None else table.text_rows.tolist()
+    shared = shared_captions(said, table.image_rows, space.images)
     alone = shared == 0
     if alone.sum() < FEWEST:
         raise InputError(

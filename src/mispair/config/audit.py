@@ -82,11 +82,11 @@ def audit_run(
     """Judge the data `config` names; `truth` may be the name of a column of its table."""
     own = config == run.config.data
     splits = list_data_splits(config)
-    split = split or ("train" if own or "train" in splits else "all" if "all" in splits else splits[0])
+    split = split or _usual_split(config, splits)
     data = open_split(config, split, vocabulary=run.vocabulary)
     _refuse_other_sizes(run, data)
-    learned = own and split == "train"
-    history = _history(run.folder, len(data)) if learned else None
+    learned = own and split in ("train", "all")
+    history = _history(run.folder, len(data)) if own and split == "train" else None
     folds = _folds(run, folds, learned)
     evidence = None
     if folds:
@@ -105,6 +105,13 @@ def audit_run(
         tell=tell,
     )
     return _compared(verdicts, data, config, truth)
+
+
+def _usual_split(config: DataConfig, splits: list[str]) -> str:
+    """Train, where mismatches are injected too; everything where there are no splits."""
+    if "train" in splits or config.noise is not None:
+        return "train"
+    return "all" if "all" in splits else splits[0]
 
 
 def _folds(run: LoadedRun, asked: int | None, learned: bool) -> int:

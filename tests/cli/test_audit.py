@@ -1,0 +1,195 @@
+"""`mispair audit`: a run, other data, data alone and bare embeddings; what cannot be judged costs one sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mispair as library
+from mispair.audit.verdicts import Verdicts
+from mispair.config.assemble import assemble, load_run
+from mispair.config.finish import finish
+from mispair.data import open_split
+from mispair.errors import InputError
+from mispair.runtime.engine import Engine
+from mispair.runtime.journal import Journal
+from tests.audit.planted import planted
+from tests.data.samples import Ran, precomp, run, write_lines
+from tests.synthetic import tiny_config
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def mispair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("runs") / "tiny"
+    config = tiny_config("data.noise={rate: 0.4}", "train.epochs=8", "train.lr=0.01", "data.scenes.pictures=160")
+    with Journal(folder / "metrics.jsonl") as journal:
+        journal.console.quiet = True
+        made = assemble(config, folder, Engine(config.engine), journal)
+        made.trainer.fit()
+    finish(made)
+    return folder
+
+
+def test_a_run_judges_what_it_learned_from(trained: Path, tmp_path: Path, mispair: Run) -> None:
+    out = tmp_path / "audit"
+    ran = mispair("audit", trained, "-o", out, "--truth", "--csv", "--budget", 7, "--folds", 0)
+    assert ran.code == 0, ran
+    assert "The estimated rate is" in ran.out
+    assert "Against the truth" in ran.out
+    found = Verdicts.load(out)
+    assert found.facts.truth is not None
+    assert found.facts.truth["auroc"] > 0.6
+    assert "losses of every epoch" in found.facts.held_out
+    assert found.facts.run == str(trained)
+    assert len(found) == len(load_run(trained).open_split("train"))
+    with (out / "audit.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.reader(file))) == len(found) + 1
+    with (out / "look.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["look"] for row in csv.DictReader(file)] == [str(k) for k in range(1, 8)]
+    again = mispair("audit", trained, "-o", out)
+    assert again.code == 2
+    assert "already holds an audit" in again.err
+
+
+def test_a_short_run_is_cross_fitted(trained: Path, tmp_path: Path, mispair: Run) -> None:
+    ran = mispair("audit", trained, "-o", tmp_path / "audit", "--json")
+    assert ran.code == 0, ran
+    facts = json.loads(ran.out)
+    assert facts["held_out"].startswith("cross-fitting in 2 folds")
+    assert facts["rate_low"] <= facts["rate"] <= facts["rate_high"]
+    assert facts["data"]["format"] == "scenes"
+
+
+def test_cross_fitted_networks_have_not_seen_what_they_judge(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mispair.config import crossfit
+
+    seen, judged = [], []
+    train, space_of = crossfit._train, crossfit.space_of
+
+    def watched(config, part, data, evaluator):  # type: ignore[no-untyped-def]
+        seen.append(set(part.table.image_rows.tolist()))
+        return train(config, part, data, evaluator)
+
+    def asked(models, data, **rows):  # type: ignore[no-untyped-def]
+        judged.append(set(rows["image_rows"].tolist()))
+        return space_of(models, data, **rows)
+
+    monkeypatch.setattr(crossfit, "_train", watched)
+    monkeypatch.setattr(crossfit, "space_of", asked)
+    found = library.audit(trained, folds=2)
+    assert len(seen) == len(judged) == 2
+    assert all(not trained_on & held for trained_on, held in zip(seen, judged, strict=True))
+    everybody = set(load_run(trained).open_split("train").table.image_rows.tolist())
+    assert judged[0] | judged[1] == everybody
+    assert np.isfinite(found.p_mismatch).all()
+
+
+def test_from_python(trained: Path) -> None:
+    loaded = load_run(trained)
+    test = loaded.open_split("test")
+    found = library.audit(loaded.models, test)
+    assert len(found) == len(test)
+    assert library.audit(loaded.models[0], test).table.equals(found.table)
+    assert library.audit(trained, test).table.equals(found.table)
+    with pytest.raises(InputError, match="give the pairs too"):
+        library.audit(loaded.models)
+    with pytest.raises(InputError, match="nobody injected"):
+        library.audit(loaded.models, test, truth=True)
+
+
+def test_other_data_and_a_column_of_the_truth(trained: Path, tmp_path: Path, mispair: Run) -> None:
+    data = open_split(load_run(trained).config.data, "test")
+    assert data.table.captions is not None
+    np.save(tmp_path / "pairs.npy", np.concatenate(list(data.images.blocks(512))))
+    write_lines(tmp_path / "pairs_ids.txt", [f"im{k}" for k in range(len(data.images))])
+    wrong = np.arange(len(data)) % 3 == 0
+    rows = [
+        {"image_id": f"im{(image + w) % len(data.images)}", "caption": text, "bad": "yes" if w else "no"}
+        for image, text, w in zip(data.table.image_rows.tolist(), data.table.captions, wrong.tolist(), strict=True)
+    ]
+    table = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])
+    ran = mispair("audit", trained, "--data", table, "-o", tmp_path / "audit", "--truth-column", "bad", "--json")
+    assert ran.code == 0, ran
+    facts = json.loads(ran.out)
+    assert facts["truth"]["rate"] == pytest.approx(wrong.mean())
+    assert facts["held_out"] == "the model has not seen these pairs"
+    assert facts["data"]["format"] == "jsonl"
+    bad = mispair("audit", trained, "--data", table, "-o", tmp_path / "b", "--truth-column", "caption")
+    assert bad.code == 2
+    assert "line 1" in bad.err
+    assert (
+        "no column 'nope'"
+        in mispair("audit", trained, "--data", table, "-o", tmp_path / "b", "--truth-column", "nope").err
+    )
+    assert "leave --folds out" in mispair("audit", trained, "--data", table, "-o", tmp_path / "b", "--folds", 2).err
+
+
+def test_data_alone_is_trained_on_first(tmp_path: Path, mispair: Run) -> None:
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(8, size=300)
+    np.save(
+        tmp_path / "pairs.npy", np.eye(8, dtype=np.float32)[kinds] + 0.1 * rng.normal(size=(300, 8)).astype(np.float32)
+    )
+    rows = [f"im{k},a thing called word{kind} here" for k, kind in enumerate(kinds)]
+    table = write_lines(tmp_path / "pairs.csv", ["image_id,caption", *rows])
+    ran = mispair("audit", table, "--train", "-o", tmp_path / "audit", "--folds", 0)
+    assert ran.code == 0, ran
+    assert (tmp_path / "audit" / "run" / "model.safetensors").exists()
+    assert len(Verdicts.load(tmp_path / "audit")) == 300, "every row of the table is judged, not only a train part"
+
+
+def test_embeddings(tmp_path: Path, mispair: Run) -> None:
+    a, b, *_ = planted(pairs=211)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    ran = mispair("audit", "--embeddings", tmp_path / "a.npy", tmp_path / "b.npy", "-o", tmp_path / "audit", "--json")
+    assert ran.code == 0, ran
+    assert json.loads(ran.out)["data"]["format"] == "arrays"
+    assert np.allclose(Verdicts.load(tmp_path / "audit").p_mismatch, library.quick_audit(a, b).p_mismatch)
+    assert mispair("fix", tmp_path / "audit", "--action", "drop", "-o", tmp_path / "fixed").code == 0
+    assert len(np.load(tmp_path / "fixed" / "a.npy")) == 211 - json.loads(ran.out)["issues"]
+
+
+def test_what_cannot_be_judged_costs_one_sentence(trained: Path, tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data")
+    np.save(tmp_path / "a.npy", np.ones((30, 4), np.float32))
+    np.save(tmp_path / "b.npy", np.ones((31, 4), np.float32))
+    out = ("-o", tmp_path / "audit")
+    refused = {
+        (): "say what to audit",
+        (folder,): "is not a run folder",
+        (tmp_path / "no",): "is not a run folder",
+        (trained, "--data", folder): "features of width 4",
+        (trained, "--folds", 99): "--folds must be between 2",
+        (trained, "--budget", 0): "at least 1",
+        (trained, "--features", "x.npy"): "name it with --data",
+        (trained, "--embeddings", tmp_path / "a.npy", tmp_path / "b.npy"): "leave the run",
+        ("--embeddings", tmp_path / "a.npy", tmp_path / "b.npy"): "31 rows",
+        ("--embeddings", tmp_path / "a.npy", tmp_path / "c.npy"): "does not exist",
+    }
+    for arguments, said in refused.items():
+        ran = mispair("audit", *arguments, *out)
+        assert ran.code == 2, ran
+        assert said in ran.err
+        assert ran.err.count("\n") == 1
+        assert not (tmp_path / "audit").exists()
+
+
+def test_importing_the_library_costs_nothing() -> None:
+    import subprocess
+    import sys
+
+    program = "import sys, mispair; mispair.audit; assert not {'torch', 'pyarrow', 'numpy'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
