@@ -91,7 +91,7 @@ def _sentence(error: ValidationError, where: str) -> str:
     """The first complaint as one sentence."""
     found = error.errors()
     # Of a value that may be a word or a number ("auto" or 0.1), the number's complaint says more.
-    first = next((e for e in found if not str(e["loc"][-1:]).startswith("(\"literal[")), found[0])
+    first = next((e for e in found if not str(e["loc"][-1:]).startswith('("literal[')), found[0])
     steps = [str(step) for step in first["loc"] if str(step) not in ("constrained-float", "float")]
     # Discriminated unions put the chosen name into the path: method.l2rm.mass -> method.mass
     path = [s for i, s in enumerate(steps) if not (i == 1 and steps[0] in ("model", "method") and len(steps) > 2)]
