@@ -74,9 +74,9 @@ def test_blocks_propose_nearly_what_one_block_proposes(monkeypatch):
         return (proposed == belongs).sum()
 
     whole = right()
-    monkeypatch.setattr("mispair.audit.rematch._WHOLE", 100)
-    monkeypatch.setattr("mispair.audit.rematch._ROWS", 61)
-    monkeypatch.setattr("mispair.audit.rematch._COLUMNS", 400)
+    monkeypatch.setattr("mispair.audit.blocks._WHOLE", 100)
+    monkeypatch.setattr("mispair.audit.blocks._ROWS", 61)
+    monkeypatch.setattr("mispair.audit.blocks._COLUMNS", 200)
     assert right() > 0.95 * whole
 
 

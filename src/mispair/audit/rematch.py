@@ -17,21 +17,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.audit.blocks import MANY, transport
 from mispair.audit.calibration import Calibration
 from mispair.audit.products import Rows, best_partners, cell_scores
 from mispair.audit.scan import Scores, Space, Tell, silent
-from mispair.functional.transport import partial_transport
 
 Floats = NDArray[np.float64]
 
 SUSPECT = 0.25  # p_mismatch from which an image and a caption take part
 _SHORTLIST = 32
-_ENTROPY = 0.08  # in standard deviations of the score of a random cell; measured in docs/audit.md
 _LIGHTEST = 0.2  # share of a pair's mass below which nothing is proposed
-_ROUNDS = 200, 100  # of one block, of a block among many
 _ASKED = 500  # pairs of captions that are asked whether they moved together
-_WHOLE = 4096  # images up to which there is one block; beyond, images that lie together share one
-_ROWS, _COLUMNS = 256, 1024  # of a block among many
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,14 @@ def propose(
     suspects = _Suspects(pairs, images, texts, image, text, p_mismatch[pairs])
     given = image_rows * len(space.texts) + text_rows
     rows, cols, cell_score = _cells(space, suspects, given, tell)
-    weight = _plan(space, suspects, rows, cols, cell_score, tell)
+    masses = [
+        np.bincount(item, suspects.p, count).astype(np.float64)
+        for item, count in ((image, len(images)), (text, len(texts)))
+    ]
+    vectors = space.images[torch.from_numpy(images)]
+    weight = transport(
+        rows, cols, cell_score, masses[0], masses[1], vectors, lambda done, total: tell("rematching", done, total)
+    )
     issues = p_mismatch[pairs] > 0.5
     result = []
     for own, partner, other in ((image, cols, text), (text, rows, image)):
@@ -118,7 +121,7 @@ def _cells(space: Space, suspects: _Suspects, given: Rows, tell: Tell) -> tuple[
     keys = []
     # Of very many, the shortlists of the images alone: they name nearly every text, in half the time.
     both = ((a, sought, True), (sought, a, False))
-    for one, other, by_image in both if len(a) <= _WHOLE else both[:1]:
+    for one, other, by_image in both if len(a) <= MANY else both[:1]:
         partners = best_partners(
             one, other, _SHORTLIST, lambda done, total: tell("shortlisting partners", done, total)
         )[1].numpy()
@@ -169,73 +172,6 @@ def _witnesses(a: Tensor, b: Tensor, suspects: _Suspects) -> Tensor | None:
     group = torch.zeros(len(b), dtype=torch.long)
     group[text] = image
     return mean[group]
-
-
-def _plan(space: Space, suspects: _Suspects, rows: Rows, cols: Rows, score: Floats, tell: Tell) -> Floats:
-    """Mass on each cell by partial transport, block by block: images that lie together, with all their candidates."""
-    image_mass = np.bincount(suspects.image, suspects.p, len(suspects.images))
-    text_mass = np.bincount(suspects.text, suspects.p, len(suspects.texts))
-    left = text_mass.copy()
-    weight = np.zeros(len(rows))
-    block_of = _blocks(space.images[torch.from_numpy(suspects.images)])
-    whole = block_of.max() == 0
-    by_block = np.argsort(block_of[rows], kind="stable")
-    bounds = np.searchsorted(block_of[rows][by_block], np.arange(block_of.max() + 2))
-    for block in range(len(bounds) - 1):
-        cells = by_block[bounds[block] : bounds[block + 1]]
-        cells = cells if whole else _widest(cells, cols, score)
-        if len(cells) == 0:
-            continue
-        here, r = np.unique(rows[cells], return_inverse=True)
-        there, c = np.unique(cols[cells], return_inverse=True)
-        cost = torch.zeros(len(here), len(there), dtype=torch.float64)
-        forbidden = torch.ones(len(here), len(there), dtype=torch.bool)
-        where = torch.from_numpy(r), torch.from_numpy(c)
-        cost[where] = torch.from_numpy(-score[cells])
-        forbidden[where] = False
-        p, q = torch.from_numpy(image_mass[here]), torch.from_numpy(np.maximum(left[there], 1e-9))
-        mass = 0.9 * min(float(p.sum()), float(q.sum()))
-        plan = partial_transport(
-            cost - cost.min(),
-            mass,
-            _ENTROPY,
-            forbidden,
-            p,
-            q,
-            tol=1e-3,
-            max_iter=_ROUNDS[0 if whole else 1],
-            validate=False,
-        ).plan.numpy()
-        weight[cells] = plan[r, c]
-        left[there] -= plan.sum(0)
-        tell("rematching", block + 1, len(bounds) - 1)
-    return weight
-
-
-def _blocks(vectors: Tensor) -> Rows:
-    """The block of each image: all in one, or groups of `_ROWS` that lie near the same of some of them."""
-    block_of = np.zeros(len(vectors), np.int64)
-    if len(vectors) <= _WHOLE:
-        return block_of
-    centres = vectors[torch.from_numpy(np.random.default_rng(0).permutation(len(vectors))[: len(vectors) // _ROWS])]
-    for _ in range(3):  # a few rounds of k-means; it only has to bring together what may compete
-        nearest = best_partners(vectors, centres, 1)[1][:, 0]
-        total = torch.zeros_like(centres).index_add_(0, nearest, vectors)
-        centres = torch.nn.functional.normalize(total, dim=1)
-    block_of[np.argsort(nearest.numpy(), kind="stable")] = np.arange(len(vectors)) // _ROWS
-    return block_of
-
-
-def _widest(cells: Rows, cols: Rows, score: Floats) -> Rows:
-    """The cells of the columns worth keeping, when a block has too many: those with the best scores."""
-    there, c = np.unique(cols[cells], return_inverse=True)
-    if len(there) <= _COLUMNS:
-        return cells
-    best = np.full(len(there), -np.inf)
-    np.maximum.at(best, c, score[cells])
-    kept = np.zeros(len(there), bool)
-    kept[np.argsort(-best)[:_COLUMNS]] = True
-    return np.asarray(cells[kept[c]])
 
 
 def _assign(
