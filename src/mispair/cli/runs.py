@@ -49,7 +49,7 @@ def runs(
             escape(run["run"]),
             run["method"],
             run["model"],
-            _number(run["noise"], 2),
+            f"{_number(run['noise'], 2)} {(run['protocol'] or '').removesuffix(' protocol')}".strip(),
             _number(run["dev_rsum"], 1),
             _number(run["test_rsum"], 1),
             _number(run["estimated_rate"], 3),
