@@ -16,9 +16,10 @@ from mispair.functional.transport import partial_transport
 Floats = NDArray[np.float64]
 
 MANY = 4096  # images from which thoroughness gives way to time
-_WHOLE = 1 << 23  # cells of one block, 64 MB
-_ROWS, _COLUMNS = 256, 1024  # images of a block among many; texts, for each text that an image has
+_WHOLE = 1 << 24  # cells of one block, 128 MB
+_ROWS, _COLUMNS = 512, 1024  # images of a block among many; texts, for each text that an image has
 _ENTROPY = 0.08  # the scores are in standard deviations of a random cell; measured in docs/audit.md
+_DIVISION = 0.2  # of the same: how much worse a text fits where it leaves little of its mass
 _MASS = 0.9  # share of what could move at most: the least likely stay where they are
 _ROUNDS = 200, 100  # of the only block, of a block among many
 
@@ -34,25 +35,35 @@ def transport(
 ) -> Floats:
     """Mass on each cell, (C,): a block is images (n, d) that lie together, with all their candidates.
 
-    rows, cols and score are (C,), the masses (n,) and (m,). What a block takes of a text the later ones do not have.
+    rows, cols and score are (C,), the masses (n,) and (m,). A text divides its mass among the blocks by how it fits
+    their images, so that no block takes what belongs to another.
     """
-    left = text_mass.copy()
     weight = np.zeros(len(rows))
-    block_of = np.zeros(len(images), np.int64) if len(images) * len(left) <= _WHOLE else _blocks(images)
-    count = int(block_of.max()) + 1
-    most = _COLUMNS * -(-len(left) // len(images)) if count > 1 else len(left)
+    count = 1 if len(images) * len(text_mass) <= _WHOLE else max(1, len(images) // _ROWS)
+    block_of = _blocks(images, count)
+    most = _COLUMNS * -(-len(text_mass) // len(images)) if count > 1 else len(text_mass)
+    allotted = _allotted(block_of[rows], cols, score, text_mass)
     by_block = np.argsort(block_of[rows], kind="stable")
     bounds = np.searchsorted(block_of[rows][by_block], np.arange(count + 1))
     for block in range(count):
-        cells = _widest(by_block[bounds[block] : bounds[block + 1]], cols, score, most)
+        cells = by_block[bounds[block] : bounds[block + 1]]
+        cells = _heaviest(cells, cols, allotted, most)
         if len(cells):
             here, r = np.unique(rows[cells], return_inverse=True)
-            there, c = np.unique(cols[cells], return_inverse=True)
-            plan = _solve(r, c, score[cells], image_mass[here], left[there], _ROUNDS[count > 1])
+            _, first, c = np.unique(cols[cells], return_index=True, return_inverse=True)
+            plan = _solve(r, c, score[cells], image_mass[here], allotted[cells[first]], _ROUNDS[count > 1])
             weight[cells] = plan[r, c]
-            left[there] -= plan.sum(0)
         progress(block + 1, count)
     return weight
+
+
+def _allotted(block: Rows, cols: Rows, score: Floats, text_mass: Floats) -> Floats:
+    """(C,): the mass that the text of each cell has in the block of that cell."""
+    best = np.full(len(text_mass), -np.inf)
+    np.maximum.at(best, cols, score)
+    fit = np.exp((score - best[cols]) / _DIVISION)
+    _, place = np.unique(block * len(text_mass) + cols, return_inverse=True)
+    return np.asarray(text_mass[cols] * np.bincount(place, fit)[place] / np.bincount(cols, fit, len(text_mass))[cols])
 
 
 def _solve(r: Rows, c: Rows, score: Floats, image_mass: Floats, text_mass: Floats, rounds: int) -> Floats:
@@ -69,26 +80,25 @@ def _solve(r: Rows, c: Rows, score: Floats, image_mass: Floats, text_mass: Float
     return plan
 
 
-def _blocks(vectors: Tensor) -> Rows:
-    """The block of each image: groups of `_ROWS` that lie near the same centre."""
-    block_of = np.empty(len(vectors), np.int64)
-    drawn = np.random.default_rng(0).permutation(len(vectors))[: max(1, len(vectors) // _ROWS)]
-    centres = vectors[torch.from_numpy(drawn)]
+def _blocks(vectors: Tensor, count: int) -> Rows:
+    """The block of each image, equally many in each: those that lie near the same of `count` centres are together."""
+    block_of = np.zeros(len(vectors), np.int64)
+    if count == 1:
+        return block_of
+    centres = vectors[torch.from_numpy(np.random.default_rng(0).permutation(len(vectors))[:count])]
     for _ in range(3):  # a few rounds of k-means; it only has to bring together what may compete
         nearest = best_partners(vectors, centres, 1)[1][:, 0]
         total = torch.zeros_like(centres).index_add_(0, nearest, vectors)
         centres = torch.nn.functional.normalize(total, dim=1)
-    block_of[np.argsort(nearest.numpy(), kind="stable")] = np.arange(len(vectors)) // _ROWS
+    block_of[np.argsort(nearest.numpy(), kind="stable")] = np.arange(len(vectors)) * count // len(vectors)
     return block_of
 
 
-def _widest(cells: Rows, cols: Rows, score: Floats, most: int) -> Rows:
-    """The cells of the columns worth keeping, when a block has too many: those with the best scores."""
-    there, c = np.unique(cols[cells], return_inverse=True)
+def _heaviest(cells: Rows, cols: Rows, allotted: Floats, most: int) -> Rows:
+    """The cells of the `most` texts that have the most mass in the block."""
+    there, first, c = np.unique(cols[cells], return_index=True, return_inverse=True)
     if len(there) <= most:
         return cells
-    best = np.full(len(there), -np.inf)
-    np.maximum.at(best, c, score[cells])
     kept = np.zeros(len(there), bool)
-    kept[np.argsort(-best)[:most]] = True
+    kept[np.argsort(-allotted[cells[first]], kind="stable")[:most]] = True
     return np.asarray(cells[kept[c]])
