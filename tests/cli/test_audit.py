@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import mispair as library
 from mispair.audit.verdicts import Verdicts
@@ -193,3 +194,32 @@ def test_importing_the_library_costs_nothing() -> None:
 
     program = "import sys, mispair; mispair.audit; assert not {'torch', 'pyarrow', 'numpy'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_model_of_words_and_regions_scores_with_the_full_model(tmp_path: Path, mispair: Run) -> None:
+    """Whatever the shortlist's vectors say, given and proposed pairs carry the score of the model itself."""
+    small = ["data.scenes.pictures=60", "data.min_count=1", "train.batch_size=16", "model.embed=16", "model.sim=8"]
+    sets = [part for value in small for part in ("--set", value)]
+    ran = mispair(
+        "train", "--model", "sgr", "--method", "plain", "--epochs", 1, "--noise", 0.4, *sets, "-o", tmp_path / "run"
+    )
+    assert ran.code == 0, ran
+    assert mispair("audit", tmp_path / "run", "-o", tmp_path / "audit", "--folds", 0).code == 0
+    found = Verdicts.load(tmp_path / "audit")
+    loaded = load_run(tmp_path / "run")
+    data, model = loaded.open_split("train"), loaded.models[0]
+    pairs = data.batch(np.arange(len(data)))
+    with torch.no_grad():
+        images, texts = (
+            model.encode_images(pairs.images, pairs.image_mask),
+            model.encode_texts(pairs.texts, pairs.text_mask),
+        )
+        every = torch.arange(len(data))
+        given = model.link(model.paired(images, texts, every, every)).numpy()
+        assert np.allclose(found.table["score"].to_numpy(), given, atol=1e-5)
+        partner = found.table["proposed_caption_pair"].to_pylist()
+        proposed = [(k, int(p)) for k, p in enumerate(partner) if p is not None]
+        assert proposed
+        for k, other in proposed[:20]:
+            score = model.link(model.paired(images, texts, torch.tensor([k]), torch.tensor([other])))
+            assert found.table["proposed_caption_gain"][k].as_py() == pytest.approx(float(score) - given[k], abs=1e-5)
