@@ -134,6 +134,17 @@ def test_nobody_mismatched_trains_on_the_matched_alone(data, monkeypatch):
     assert run.updates == ["net"]
 
 
+def test_one_group_of_losses_accuses_nobody(data):
+    skewed = np.random.default_rng(0).exponential(0.02, len(data))
+    for one_group, streams in (("none", ["matched"]), ("posterior", ["matched", "mismatched"])):
+        method, run = make(data, one_group=one_group)
+        survey = run.survey
+        run.survey = lambda score, passing, survey=survey: {**survey(score, passing), "loss": skewed}
+        method.epoch(1, run)
+        assert [name for name in run.streams[0] if "kin" not in name] == streams
+        assert (run.logged["rate"] == 0) is (one_group == "none")
+
+
 def test_everybody_mismatched_still_trusts_a_batch(data, monkeypatch):
     method, run = make(data)
     monkeypatch.setattr(

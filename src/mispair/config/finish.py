@@ -57,9 +57,10 @@ def _split_summary(assembly: Assembly) -> dict[str, Any]:
         return {}
     family = getattr(assembly.config.method, "mixture", "beta")
     fit = (fit_beta_mixture if family == "beta" else fit_gaussian_mixture)(split["signal"])
+    nobody = not split["mismatched"].any()  # one group of losses: what the upper component holds is an upper bound
     found: dict[str, Any] = {
-        "mismatch_rate": fit.mismatch_rate,
-        "mismatch_rate_ci": fit.mismatch_rate_ci,
+        "mismatch_rate": 0.0 if nobody else fit.mismatch_rate,
+        "mismatch_rate_ci": (0.0, fit.mismatch_rate) if nobody else fit.mismatch_rate_ci,
         "bimodal": fit.bimodal,
         "called_mismatched": float(split["mismatched"].mean()),
     }

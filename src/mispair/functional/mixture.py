@@ -32,7 +32,7 @@ from mispair.functional.families import (
     widened,
 )
 
-_SEPARATED = 2.0  # Ashman's D from which two components count as two
+SEPARATED = 2.0  # Ashman's D from which two components count as two
 _GAIN = 0.01  # mean log likelihood two components must gain over one Beta to count as two
 
 
@@ -70,6 +70,14 @@ class MixtureFit:
     def mismatch_rate_ci(self) -> tuple[float, float]:
         """95 % interval of `mismatch_rate`, by refitting resampled histograms (deterministic)."""
         return _bootstrap_rate(self)
+
+    @property
+    def apart(self) -> float:
+        """Ashman's D: how many of their own widths lie between the components; below 2 they do not show as two.
+
+        Two Gauss components fitted to one skewed group come out around 1.6, whatever the skew.
+        """
+        return _apart(self.family, torch.tensor(self.parameters, dtype=torch.float64))
 
     @property
     def threshold(self) -> float:
@@ -328,8 +336,6 @@ def _bimodal(weights: Tensor, parameters: Tensor, likelihood: float, bins: Bins)
 
     The comparison with a single Beta, which can be flat, skewed or peaked, keeps wide one-group losses from passing.
     """
-    mean, variance = moments("beta", parameters)
-    distance = float((mean[1] - mean[0]) / variance.mean().sqrt())
     share = bins.counts / bins.counts.sum()
     centre = (share * bins.centres).sum()
     target = (share.unsqueeze(-1) * statistics("beta", bins.centres)).sum(0)
@@ -337,7 +343,12 @@ def _bimodal(weights: Tensor, parameters: Tensor, likelihood: float, bins: Bins)
     for _ in range(10):
         single = most_likely("beta", target, single)
     alone = float(natural("beta", single) @ target - normaliser("beta", single))
-    return distance > _SEPARATED and float(weights.min()) >= 0.01 and likelihood - alone > _GAIN
+    return _apart("beta", parameters) > SEPARATED and float(weights.min()) >= 0.01 and likelihood - alone > _GAIN
+
+
+def _apart(family: Family, parameters: Tensor) -> float:
+    mean, variance = moments(family, parameters)
+    return float((mean[1] - mean[0]) / variance.mean().sqrt().clamp(min=1e-12))
 
 
 def _bootstrap_rate(fit: MixtureFit, samples: int = 100) -> tuple[float, float]:

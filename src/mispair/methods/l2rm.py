@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from mispair.functional.contrast import info_nce, symmetric_cross_entropy
 from mispair.functional.divergence import Divergence, alignment_divergence
 from mispair.functional.groups import shrink_to_groups
-from mispair.functional.mixture import MixtureFit, decide_mismatched, fit_beta_mixture, fit_gaussian_mixture
+from mispair.functional.mixture import SEPARATED, MixtureFit, decide_mismatched, fit_beta_mixture, fit_gaussian_mixture
 from mispair.functional.ranking import triplet
 from mispair.functional.transport import partial_transport
 from mispair.methods.about import About
@@ -66,6 +66,7 @@ class L2RMConfig(Section):
     history: float = Field(default=0.5, ge=0.0, lt=1.0)  # share of the past epochs' loss kept in it
     mixture: Literal["beta", "gaussian"] = "gaussian"
     matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
+    one_group: Literal["posterior", "none"] = "none"  # who is mismatched where the losses show one group only
 
     matched_loss: Loss = "infonce_rce"
     matched_reduction: Literal["sum", "mean"] = "mean"
@@ -92,18 +93,18 @@ class L2RMConfig(Section):
     def paper(cls) -> L2RMConfig:
         """As written."""
         return cls(
-            signal="triplet_hardest", history=0.0, mixture="beta", matched_loss="triplet", matched_reduction="sum",
-            cost="paper", cost_rate=0.01, mass=0.1, entropy=0.01, forbid_given="always", rematch_reduction="sum",
-            sees="batch", siblings="never",
+            signal="triplet_hardest", history=0.0, mixture="beta", one_group="posterior", matched_loss="triplet",
+            matched_reduction="sum", cost="paper", cost_rate=0.01, mass=0.1, entropy=0.01, forbid_given="always",
+            rematch_reduction="sum", sees="batch", siblings="never",
         )  # fmt: skip
 
     @classmethod
     def official(cls) -> L2RMConfig:
         """As released."""
         return cls(
-            signal="triplet_mean", history=0.0, mixture="beta", matched_loss="triplet", matched_reduction="sum",
-            cost="paper", cost_rate=0.01, mass=0.1, entropy=0.01, stop="potentials", forbid_given="always",
-            sees="batch", siblings="never",
+            signal="triplet_mean", history=0.0, mixture="beta", one_group="posterior", matched_loss="triplet",
+            matched_reduction="sum", cost="paper", cost_rate=0.01, mass=0.1, entropy=0.01, stop="potentials",
+            forbid_given="always", sees="batch", siblings="never",
         )  # fmt: skip
 
 
@@ -139,8 +140,10 @@ class L2RM:
             return
         split, fit = self._split(run)
         self.forbid = self.config.forbid_given == "always" or (self.config.forbid_given == "auto" and fit.bimodal)
-        run.log(matched=len(split.matched_ids) / len(split.mismatched), rate=fit.mismatch_rate)
         mismatched = split.mismatched_ids
+        run.log(
+            matched=len(split.matched_ids) / len(split.mismatched), rate=fit.mismatch_rate if len(mismatched) else 0.0
+        )
         if len(mismatched) < self.batch_size or self.config.rematch_weight == 0:
             run.sweep(self._matched_only, matched=split.matched_ids, **self.kinship.streams("matched"))
             return
@@ -167,7 +170,9 @@ class L2RM:
         signal = self.losses if config.siblings == "never" else shrink_to_groups(self.losses, run.image_of)
         fit = (fit_beta_mixture if config.mixture == "beta" else fit_gaussian_mixture)(signal)
         posterior = fit.posterior_mismatched(signal)
-        mismatched = decide_mismatched(fit, signal, config.matched_below, when_unimodal="posterior")
+        mismatched = decide_mismatched(fit, signal, config.matched_below)
+        if config.one_group == "none" and fit.apart < SEPARATED:  # rematching pairs that match only confuses
+            mismatched[:] = False
         if (~mismatched).sum() < self.batch_size:  # nothing to rank with: trust the least suspicious batch
             mismatched[np.argsort(signal, kind="stable")[: self.batch_size]] = False
         run.record(loss=found["loss"], signal=signal, posterior=posterior, mismatched=mismatched, cost=found["cost"])
