@@ -126,12 +126,6 @@ def _symmetric_kl(scores: Tensor, plan: Tensor, temperature: float = 0.05) -> Te
     return total / (2 * len(scores))
 
 
-def unwarmed(work: Callable[[], None]) -> Callable[[], None]:
-    """A loop of a minute needs no warm-up call: the first one returns at once."""
-    calls = iter([True])
-    return lambda: None if next(calls, False) else work()
-
-
 def grid_case(name: str, floor: float) -> Case:
     work = setting(name, "paper")
     path = f"{name} grid, forward and backward, paper size"
@@ -140,7 +134,7 @@ def grid_case(name: str, floor: float) -> Case:
         "per-caption loop",
         floor,
         grid(work, work.ours),
-        unwarmed(grid(work, work.loop)),
+        grid(work, work.loop),
         1,
         note=f"batch {BATCH}",
     )
@@ -154,7 +148,7 @@ def triplet_case(floor: float) -> Case:
         "loop, full backward",
         floor,
         ours,
-        unwarmed(loop),
+        loop,
         1,
         note=f"batch {BATCH}",
     )
@@ -169,7 +163,7 @@ def whole_case(name: str, size: str, floor: float) -> Case:
         "loop, all passes",
         floor,
         ours,
-        unwarmed(loop),
+        loop,
         1,
         note=f"batch {BATCH}",
         check=check,
@@ -191,9 +185,7 @@ def scoring_case(name: str, floor: float, images: int = 1000) -> Case:
             oracle.scores(model, list(pictures.values), oracle.unpad(words)).sigmoid()
 
     ours = lambda: score_grid([model], [pictures], [words])  # noqa: E731
-    return Case(
-        f"{name} scoring, paper size", "per-caption loop", floor, ours, unwarmed(loop), 1, note=f"{images} x 48 of 5000"
-    )
+    return Case(f"{name} scoring, paper size", "per-caption loop", floor, ours, loop, 1, note=f"{images} x 48 of 5000")
 
 
 def two_stage_case(floor: float) -> Case:

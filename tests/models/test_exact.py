@@ -191,7 +191,7 @@ def test_padded_groups_and_other_block_sizes_change_nothing(
     expected = _ours(plain, pictures, texts)
     LOSSES[loss](expected.sigmoid()).backward()
     monkeypatch.setattr(finegrained, "by_length", padded)
-    monkeypatch.setattr(vectors, "block_rows", lambda device: 25)
+    monkeypatch.setattr(vectors, "block_rows", lambda device, width: 25)
     monkeypatch.setattr(vectors, "SPARSE", 0.0)
     found = _ours(other, pictures, texts)
     LOSSES[loss](found.sigmoid()).backward()

@@ -46,7 +46,7 @@ def test_padded_groups_and_small_blocks_change_nothing(monkeypatch: pytest.Monke
         oracle.hardest_triplet(scores).backward()
         found.append(scores)
         monkeypatch.setattr(imram, "by_length", padded)
-        monkeypatch.setattr(imram, "block_rows", lambda device: 20)
+        monkeypatch.setattr(imram, "block_rows", lambda device, width: 20)
         monkeypatch.setattr(recompute, "live_cells", lambda grad: None)
     torch.testing.assert_close(found[1], found[0], rtol=1e-9, atol=1e-11)
     for p, q in zip(plain.parameters(), other.parameters(), strict=True):

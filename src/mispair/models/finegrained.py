@@ -167,8 +167,7 @@ class _Pairs:
         self.regions = images.values.to(half)
         self.words = (texts.values * texts.mask[..., None]).to(half)
         self.word_mask = texts.mask
-        with torch.no_grad():
-            self.gram = torch.bmm(self.regions, self.regions.mT)
+        self.gram = torch.bmm(self.regions, self.regions.mT)
         full = kind == "cpu" and bool(images.mask.all())
         self.region_mask = None if full else images.mask
 

@@ -122,7 +122,7 @@ class IMRAM(Backbone):
 
     def _score(self, images: Sequence[Tensor], texts: Sequence[Tensor], group: Group) -> Tensor:
         per_pair = max(group.length, images[0].shape[1])
-        step = max(1, block_rows(images[0].device) // (per_pair * texts[0].shape[1]))
+        step = max(1, block_rows(images[0].device, images[0].shape[-1]) // (per_pair * texts[0].shape[1]))
         return score(partial(_block, self.mode, self.looks), images, texts, self._weights(), step)
 
     def _weights(self) -> list[Tensor]:

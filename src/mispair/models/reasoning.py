@@ -2,7 +2,7 @@
 
 One step is X <- ReLU(E X W_g' + b_g), E = softmax_row((X W_q' + b_q)(X W_k' + b_k)'). Three savings, all exact:
 the key bias shifts a whole row and drops out; the query and key maps merge into M = W_q' W_k and the row b_q W_k,
-so a step is one product with [M | W_g']; the last step is read at node 0 only, so only node 0 is computed.
+so a step is a product with M and one with W_g; the last step is read at node 0 only, so only node 0 is computed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
 
 from mispair.models.vectors import block_rows, live_cells, pieces, running_sum
 
@@ -22,26 +23,27 @@ Step = tuple[Tensor, Tensor, Tensor, Tensor]  # M (S, S), b_q W_k (S,), W_g (S, 
 def reason(
     nodes: Tensor, mask: Tensor | None, steps: list[Step], w_out: Tensor, b_out: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
-    """nodes (c, N, S), mask (c, N) -> logits (c,), and what the backward wants: E and X after each inner step."""
+    """nodes (c, N, S), mask (c, N) -> logits (c,), and what the backward wants: queries, edges, output by step."""
     kept: list[Tensor] = []
     for merged, query_row, w_graph, b_graph in steps[:-1]:
-        edges, values = _edges(nodes, mask, merged, query_row, w_graph)
-        nodes = torch.baddbmm(b_graph, edges, values).relu_()
-        kept += [edges, nodes]
+        flat = nodes.view(-1, nodes.shape[-1])
+        queries = torch.addmm(query_row, flat, merged).view(nodes.shape)
+        edges = _softmax(_against(queries, nodes), None if mask is None else mask[:, None])
+        # The edges of a node sum to 1, so the bias may join before they mix.
+        values = torch.addmm(b_graph, flat, w_graph.T).view(nodes.shape)
+        nodes = torch.bmm(edges, values).relu_()
+        kept += [queries, edges, nodes]
     _, _, top, _ = _last(nodes, mask, steps[-1])
     return top @ w_out + b_out, kept
 
 
-def _edges(
-    nodes: Tensor, mask: Tensor | None, merged: Tensor, query_row: Tensor, w_graph: Tensor
-) -> tuple[Tensor, Tensor]:
-    """E (c, N, N) and X W_g' (c, N, S)."""
-    c, n, s = nodes.shape
-    both = nodes.view(-1, s) @ torch.cat([merged, w_graph.T], 1)
-    queries, values = torch.split(both.view(c, n, 2 * s), s, -1)
-    # x_i M x_j + b_q W_k x_j: the row joins the queries in place, once.
-    logits = torch.bmm(queries.add_(query_row), nodes.mT)
-    return _softmax(logits, None if mask is None else mask[:, None]), values
+def _against(x: Tensor, y: Tensor) -> Tensor:
+    """x y' of every cell: (c, N, S), (c, N, S) -> (c, N, N).
+
+    On a CPU small products of odd width run at a third of their speed, so y gets rows of zeros for company.
+    """
+    odd = y.shape[1] % 4 if x.device.type == "cpu" else 0
+    return torch.bmm(x, pad(y, (0, 0, 0, 4 - odd)).mT)[..., : y.shape[1]] if odd else torch.bmm(x, y.mT)
 
 
 def _softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
@@ -52,9 +54,15 @@ def _last(nodes: Tensor, mask: Tensor | None, step: Step) -> tuple[Tensor, Tenso
     """The last step at node 0: weights (c, N), query (c, S), output (c, S), mixed input (c, S)."""
     merged, query_row, w_graph, b_graph = step
     query = torch.addmm(query_row, nodes[:, 0], merged)
-    weights = _softmax(torch.bmm(nodes, query[..., None])[..., 0], mask)
+    weights = _softmax(_dot(query, nodes), mask)
     mixed = torch.bmm(weights[:, None], nodes)[:, 0]
     return weights, query, torch.addmm(b_graph, mixed, w_graph.T).relu_(), mixed
+
+
+def _dot(row: Tensor, nodes: Tensor) -> Tensor:
+    """One vector per cell against its nodes: (c, S), (c, N, S) -> (c, N). Rows times a matrix: the other way round a
+    CPU takes ten times as long."""
+    return torch.bmm(row[:, None], nodes.mT)[:, 0]
 
 
 def _last_backward(
@@ -67,7 +75,7 @@ def _last_backward(
     sums[-1] += grad.sum()
     d_top = (grad[:, None] * w_out).mul_(top > 0)
     d_mixed = d_top @ w_graph
-    d_weights = torch.bmm(nodes, d_mixed[..., None])[..., 0]
+    d_weights = _dot(d_mixed, nodes)
     d_logits = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
     d_query = torch.bmm(d_logits[:, None], nodes)[:, 0]
     # weights x d_mixed + d_logits x query, as one product of rank two
@@ -77,24 +85,21 @@ def _last_backward(
     return d_nodes
 
 
-def _step_backward(nodes: Tensor, edges: Tensor, out: Tensor, step: Step, grad: Tensor, sums: list[Tensor]) -> Tensor:
+def _step_backward(nodes: Tensor, kept: list[Tensor], step: Step, grad: Tensor, sums: list[Tensor]) -> Tensor:
     """Gradient of an inner step's output (c, N, S) -> of its input; adds to `sums`."""
-    merged, query_row, w_graph, _ = step
+    merged, _, w_graph, _ = step
+    queries, edges, out = kept
     c, n, s = nodes.shape
     grad = torch.ops.aten.threshold_backward(grad, out, 0)  # one pass; a product with a mask takes six times as long
     flat = grad.view(-1, s)
     d_mixed = (flat @ w_graph).view(c, n, s)  # of E X
-    d_edges = torch.bmm(d_mixed, nodes.mT)
+    d_edges = _against(d_mixed, nodes)
     d_logits = edges * (d_edges - (edges * d_edges).sum(-1, keepdim=True))
-    three = torch.bmm(torch.cat([edges, d_logits, d_logits.mT], 1), nodes)
-    mixed, d_query, d_key = torch.split(three, n, 1)
-    # dX = E' d(EX) + dL (X M + row) on the key side + dL X M' on the query side
-    pair = torch.cat([d_query, d_key], -1).view(-1, 2 * s)
-    d_nodes = (pair @ torch.cat([merged.T, merged], 0)).view(c, n, s)
-    d_nodes.baddbmm_(edges.mT, d_mixed)
-    d_nodes += d_logits.sum(1)[..., None] * query_row
-    flat_query = pair[:, :s]
-    _add(sums, nodes.view(-1, s).T @ flat_query, flat_query.sum(0), flat.T @ mixed.reshape(-1, s), flat.sum(0))
+    mixed, d_query = torch.bmm(edges, nodes).view(-1, s), torch.bmm(d_logits, nodes).view(-1, s)
+    # dX = dL X M' on the query side + E' d(EX) + dL' (X M + row) on the key side
+    d_nodes = (d_query @ merged.T).view(c, n, s)
+    d_nodes.baddbmm_(edges.mT, d_mixed).baddbmm_(d_logits.mT, queries)
+    _add(sums, nodes.view(-1, s).T @ d_query, d_query.sum(0), flat.T @ mixed, flat.sum(0))
     return d_nodes
 
 
@@ -137,7 +142,7 @@ class GraphReasoning(torch.autograd.Function):
         live = live_cells(grad)
         chosen = None if live is None else live[0] * grad.shape[1] + live[1]
         d_nodes = torch.zeros_like(flat) if chosen is not None else torch.empty_like(flat)
-        states = 2 * (len(steps) - 1)
+        states = 3 * (len(steps) - 1)
         work: Sequence[slice | Tensor] = parts(flat) if chosen is None else pieces(chosen, _cells_per_part(flat))
         for at, part in enumerate(work):
             x, mask = flat[part], None if ctx.cells is None else ctx.cells[part]
@@ -158,11 +163,11 @@ def _reason_backward(
     grad: Tensor,
     sums: list[Tensor],
 ) -> Tensor:
-    outs = [nodes, *state[1::2]]
+    outs = [nodes, *state[2::3]]
     d_nodes = _last_backward(outs[-1], mask, steps[-1], grad, w_out, sums)
     for at in reversed(range(len(steps) - 1)):
         own = sums[4 * at : 4 * at + 4]
-        d_nodes = _step_backward(outs[at], state[2 * at], outs[at + 1], steps[at], d_nodes, own)
+        d_nodes = _step_backward(outs[at], state[3 * at : 3 * at + 3], steps[at], d_nodes, own)
     return d_nodes
 
 
@@ -171,7 +176,7 @@ def _unflatten(weights: tuple[Tensor, ...]) -> list[Step]:
 
 
 def _cells_per_part(flat: Tensor) -> int:
-    return max(1, block_rows(flat.device) // flat.shape[1])
+    return max(1, block_rows(flat.device, 4 * flat.shape[2]) // flat.shape[1])  # four arrays at a time
 
 
 def parts(flat: Tensor) -> list[slice]:

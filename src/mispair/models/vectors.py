@@ -62,9 +62,9 @@ class Side:
         return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def block_rows(device: torch.device) -> int:
-    """(image, word) rows of one block: cache-sized on a CPU, large elsewhere."""
-    return 2048 if device.type == "cpu" else 1 << 16
+def block_rows(device: torch.device, width: int) -> int:
+    """(image, word) rows of one block of `width` numbers each: cache-sized on a CPU, large elsewhere."""
+    return max(1, (1 << 20) // width) if device.type == "cpu" else 1 << 16
 
 
 def vectors(side: Side, maps: Sequence[Tensor], smooth: float) -> tuple[Tensor, Tensor, list[Tensor]]:
@@ -77,7 +77,7 @@ def vectors(side: Side, maps: Sequence[Tensor], smooth: float) -> tuple[Tensor, 
     out = side.regions.new_empty(n, k, length + 1, s)
     norms = side.regions.new_empty(n, k, length + 1, 1)
     raws = []
-    for part in side.parts(block_rows(out.device)):
+    for part in side.parts(block_rows(out.device, side.regions.shape[-1])):
         block = side.images(part)
         raw = dots(block.regions, block.words)
         squares = differences(attend(raw, block.gram, block.region_mask, smooth), block.regions, block.words).square_()
@@ -103,17 +103,17 @@ def _unit(x: Tensor, weight: Tensor, bias: Tensor, out: Tensor, norms: Tensor) -
 
 def _unit_backward(grad: Tensor, unit: Tensor, norm: Tensor) -> Tensor:
     """Gradient before l2, as a matrix (rows, S)."""
-    along = (grad * unit).sum(-1, keepdim=True) / norm.clamp_min(TINY)
-    return (grad / (norm + EPS) - unit * along).view(-1, grad.shape[-1])
+    along = torch.linalg.vecdot(grad, unit)[..., None] / norm.clamp_min(TINY)
+    return (grad / (norm + EPS)).addcmul_(unit, along, value=-1).view(-1, grad.shape[-1])
 
 
 class _Sums:
-    """Gradients gathered over the blocks of one backward."""
+    """Gradients gathered over the blocks of one backward; `whole`: what belongs to images is written, not added."""
 
-    def __init__(self, side: Side, w_loc: Tensor, w_glo: Tensor) -> None:
-        self.regions = torch.zeros_like(side.regions)
+    def __init__(self, side: Side, w_loc: Tensor, w_glo: Tensor, whole: bool) -> None:
+        start = torch.empty_like if whole else torch.zeros_like
+        self.regions, self.gram, self.image_global = start(side.regions), start(side.gram), start(side.image_global)
         self.words = torch.zeros_like(side.words)
-        self.image_global = torch.zeros_like(side.image_global)
         self.text_global = torch.zeros_like(side.text_global)
         self.w_loc, self.w_glo = running_sum(w_loc), running_sum(w_glo)
         self.b_loc, self.b_glo = running_sum(w_loc[:, 0]), running_sum(w_glo[:, 0])
@@ -129,17 +129,17 @@ def _block_backward(
     w_glo: Tensor,
     smooth: float,
     sums: _Sums,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of regions (n, R, D), words (b, k, L, D), image globals (n, D) and text globals (b, k, D)."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of regions, Gram matrices, words (b, k, L, D), image globals (n, D) and text globals (b, k, D)."""
     seen = attend(raw, block.gram, block.region_mask, smooth)
     diff = differences(seen, block.regions, block.words)
     dz = _unit_backward(grad[:, :, 1:], unit[:, :, 1:], norm[:, :, 1:])
-    buffer = diff.square()
+    buffer = diff * diff
     sums.w_loc += dz.T @ buffer.view(-1, buffer.shape[-1])
     sums.b_loc += dz.sum(0)
     torch.mm(dz.mul_(2), w_loc, out=buffer.view(-1, buffer.shape[-1]))
     d_diff = buffer.mul_(diff)
-    d_regions, d_words = attend_backward(seen, raw, d_diff, block.regions, block.words, smooth)
+    d_regions, d_gram, d_words = attend_backward(seen, raw, d_diff, block.regions, block.words, smooth)
     d_words -= d_diff.sum(0, keepdim=True) if block.words.shape[0] == 1 else d_diff
 
     apart = block.image_global[:, None] - block.text_global
@@ -148,7 +148,7 @@ def _block_backward(
     sums.b_glo += dz.sum(0)
     d_apart = (dz.mul_(2) @ w_glo).view(apart.shape).mul_(apart)
     d_text = d_apart.sum(0, keepdim=True) if block.words.shape[0] == 1 else d_apart
-    return d_regions, d_words.view(block.words.shape), d_apart.sum(1), -d_text
+    return d_regions, d_gram, d_words.view(block.words.shape), d_apart.sum(1), -d_text
 
 
 class SimilarityVectors(torch.autograd.Function):
@@ -169,21 +169,21 @@ class SimilarityVectors(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         regions, gram, words, image_global, text_global, w_loc, w_glo, unit, norms, *raws = ctx.saved_tensors
         side = Side(regions, gram, words, image_global, text_global, ctx.region_mask)
-        sums = _Sums(side, w_loc, w_glo)
         shared = words.shape[0] == 1
         cells = live_cells(grad.flatten(2).abs().amax(-1)) if shared else None
+        sums = _Sums(side, w_loc, w_glo, whole=cells is None)
         if cells is not None:
             _packed(side, cells, grad, unit, norms, w_loc, w_glo, ctx.smooth, sums)
         else:
-            for part, raw in zip(side.parts(block_rows(grad.device)), raws, strict=True):
+            for part, raw in zip(side.parts(block_rows(grad.device, regions.shape[-1])), raws, strict=True):
                 block = (side.images(part), raw, grad[part], unit[part], norms[part])
-                d_regions, d_words, d_image, d_text = _block_backward(*block, w_loc, w_glo, ctx.smooth, sums)
-                sums.regions[part], sums.image_global[part] = d_regions, d_image
+                d_regions, d_gram, d_words, d_image, d_text = _block_backward(*block, w_loc, w_glo, ctx.smooth, sums)
+                sums.regions[part], sums.gram[part], sums.image_global[part] = d_regions, d_gram, d_image
                 own = slice(None) if shared else part
                 sums.words[own] += d_words
                 sums.text_global[own] += d_text
         maps = (s.to(w_loc.dtype) for s in (sums.w_loc, sums.b_loc, sums.w_glo, sums.b_glo))
-        return sums.regions, None, sums.words, sums.image_global, sums.text_global, None, *maps, None
+        return sums.regions, sums.gram, sums.words, sums.image_global, sums.text_global, None, *maps, None
 
 
 def running_sum(like: Tensor) -> Tensor:
@@ -212,15 +212,16 @@ def _packed(
     smooth: float, sums: _Sums,
 ) -> None:  # fmt: skip
     """The backward of the listed cells alone."""
-    rows_of_block = max(1, block_rows(grad.device) // side.words.shape[2])
+    rows_of_block = max(1, block_rows(grad.device, side.regions.shape[-1]) // side.words.shape[2])
     for rows, cols in zip(*(pieces(c, rows_of_block) for c in cells), strict=True):
         block = side.pairs(rows, cols)
         raw = dots(block.regions, block.words)
         own, own_unit, own_norms = (t[rows, cols, None] for t in (grad, unit, norms))
-        d_regions, d_words, d_image, d_text = _block_backward(
+        d_regions, d_gram, d_words, d_image, d_text = _block_backward(
             block, raw, own, own_unit, own_norms, w_loc, w_glo, smooth, sums
         )
         sums.regions.index_add_(0, rows, d_regions)
+        sums.gram.index_add_(0, rows, d_gram)
         sums.image_global.index_add_(0, rows, d_image)
         sums.words[0].index_add_(0, cols, d_words[:, 0])
         sums.text_global[0].index_add_(0, cols, d_text[:, 0])
