@@ -29,8 +29,12 @@ class RetrievalModel(Protocol):
         """texts (N, L) word ids or (N, L, F') features, mask (N, L) -> Encoded (N, T, D)."""
         ...
 
-    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
-        """Raw logits of every image against every text, (n, m)."""
+    def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
+        """Raw logits of every image against every text, (n, m).
+
+        `sparse`: the loss will read few of them (hardest negatives), so a costly model had better keep nothing and
+        compute those again. The same logits and gradients either way.
+        """
         ...
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:

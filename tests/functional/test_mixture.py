@@ -167,7 +167,12 @@ def test_two_groups_are_recognised_by_both_families(fit, rate):
 @pytest.mark.parametrize("seed", [3, 4])
 def test_gauss_components_of_one_skewed_group_are_not_apart(seed):
     rng = np.random.default_rng(seed)
-    for losses in (rng.exponential(1, 5003), rng.gamma(0.3, 1, 5003), rng.beta(0.1, 2, 5003), rng.lognormal(0, 1, 5003)):
+    for losses in (
+        rng.exponential(1, 5003),
+        rng.gamma(0.3, 1, 5003),
+        rng.beta(0.1, 2, 5003),
+        rng.lognormal(0, 1, 5003),
+    ):
         fit = fit_gaussian_mixture(losses)
         assert 1 < fit.apart < 2
         assert fit.mismatch_rate > 0.05  # so the weight alone would accuse them

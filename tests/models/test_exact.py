@@ -209,6 +209,19 @@ def test_checkpointed_steps_give_the_same_gradients(loss: str) -> None:
     _assert_same_gradients(other, plain, 1e-10)
 
 
+@pytest.mark.parametrize("counts", [[SLOTS] * 7, [2, 5, 1, 4, 3, SLOTS, 2]], ids=["full", "ragged"])
+@pytest.mark.parametrize("loss", ["dense", "hardest"])
+def test_cells_computed_again_give_the_same_scores_and_gradients(loss: str, counts: list[int]) -> None:
+    plain, other = tiny("sgr").train(), tiny("sgr").train()
+    pictures, texts = images(counts), words([3, 9, 1, 5, 5, 3, 12])
+    expected = _ours(plain, pictures, texts)
+    found = other.similarity(other.encode_images(*pictures), other.encode_texts(*texts), sparse=True)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+    for scores in (expected, found):
+        LOSSES[loss](scores.sigmoid()).backward()
+    _assert_same_gradients(other, plain, 1e-8)
+
+
 @pytest.mark.parametrize("steps", [1, 2, 4])
 def test_any_number_of_graph_steps(steps: int) -> None:
     ours = tiny("sgr", steps=steps).train()

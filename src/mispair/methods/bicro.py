@@ -159,7 +159,7 @@ class BiCro:
 
     def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
         """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
-        losses = self._losses(score(run, self.modules[student], batch), labels)
+        losses = self._losses(score(run, self.modules[student], batch, sparse=True), labels)
         run.minimize(student, losses.sum())
         return losses.detach().mean()
 

@@ -156,7 +156,7 @@ class L2RM:
 
     def _warm_up(self, run: Run, batch: PairBatch, batch_kin: PairBatch | None = None) -> None:
         images, texts = run.encode(self.net, batch)
-        losses = self._loss(self.config.warmup_loss, self._scores(images, texts))
+        losses = self._loss(self.config.warmup_loss, images, texts)
         run.log(loss=losses.mean())
         loss = losses.sum() if self.config.warmup_loss == "triplet" else losses.mean()
         run.minimize("net", loss + self._kin(run, texts, batch_kin))
@@ -230,7 +230,7 @@ class L2RM:
             others, image_ids = self._with_queue(run, mismatched, others)
         if "cost" in self.modules:
             run.minimize("cost", self._teach(run, images, texts, others))
-        ranking = self._loss(config.matched_loss, self._scores(images, texts))
+        ranking = self._loss(config.matched_loss, images, texts)
         scores = self._scores(others, captions)
         alignment = self._rematch(run, scores, others, captions, image_ids, mismatched.pair_ids)
         rows = alignment_divergence(scores, alignment.plan, config.temperature, "i2t", config.divergence)
@@ -243,7 +243,7 @@ class L2RM:
 
     def _matched_only(self, run: Run, matched: PairBatch, matched_kin: PairBatch | None = None) -> None:
         images, texts = run.encode(self.net, matched)
-        losses = self._loss(self.config.matched_loss, self._scores(images, texts))
+        losses = self._loss(self.config.matched_loss, images, texts)
         run.log(loss=losses.mean())
         run.minimize("net", _reduce(losses, self.config.matched_reduction) + self._kin(run, texts, matched_kin))
 
@@ -322,8 +322,8 @@ class L2RM:
 
     # ------------------------------------------------------------------------------------------------ scores
 
-    def _scores(self, images: Encoded, texts: Encoded) -> Tensor:
-        scores: Tensor = self.net.link(self.net.similarity(images, texts)).float()
+    def _scores(self, images: Encoded, texts: Encoded, sparse: bool = False) -> Tensor:
+        scores: Tensor = self.net.link(self.net.similarity(images, texts, sparse=sparse)).float()
         return scores
 
     def _signal(self, scores: Tensor) -> Tensor:
@@ -331,7 +331,8 @@ class L2RM:
             return info_nce(scores, self.config.temperature)
         return triplet(scores, self.config.margin, "mean" if self.config.signal == "triplet_mean" else "hardest")
 
-    def _loss(self, kind: Loss, scores: Tensor) -> Tensor:
+    def _loss(self, kind: Loss, images: Encoded, texts: Encoded) -> Tensor:
+        scores = self._scores(images, texts, sparse=kind == "triplet")  # which reads hardest negatives only
         if kind == "triplet":
             return triplet(scores, self.config.margin)
         if kind == "infonce":

@@ -129,7 +129,7 @@ class NCR:
 
     def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
         """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
-        scores = score(run, self.modules[student], batch)
+        scores = score(run, self.modules[student], batch, sparse=True)
         losses = self._losses(scores, labels)
         run.minimize(student, losses.sum())
         return losses.detach().mean()

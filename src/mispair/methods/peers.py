@@ -32,10 +32,10 @@ def judging(*networks: nn.Module) -> Iterator[None]:
     torch.clear_autocast_cache()
 
 
-def score(run: Run, network: Any, batch: PairBatch) -> Tensor:
-    """Scores of every image of the batch against every text of it, (B, B)."""
+def score(run: Run, network: Any, batch: PairBatch, sparse: bool = False) -> Tensor:
+    """Scores of every image of the batch against every text of it, (B, B); `sparse` for hardest negatives."""
     images, texts = run.encode(network, batch)
-    scores: Tensor = network.link(network.similarity(images, texts)).float()
+    scores: Tensor = network.link(network.similarity(images, texts, sparse=sparse)).float()
     return scores
 
 

@@ -65,7 +65,8 @@ class Plain:
 
     def _step(self, run: Run, batch: PairBatch) -> None:
         images, texts = run.encode(self.net, batch)
-        losses = self._losses(self.net.link(self.net.similarity(images, texts)).float())
+        hardest = self.config.loss == "triplet" and self._epoch >= self.config.warmup_epochs
+        losses = self._losses(self.net.link(self.net.similarity(images, texts, sparse=hardest)).float())
         self._total = self._total.to(losses.device) + losses.detach().mean()
         self._steps += 1
         run.log(loss=losses.mean())

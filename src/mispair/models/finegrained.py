@@ -92,18 +92,21 @@ class FineGrained(Backbone):
         """Sigmoid: scores in (0, 1)."""
         return logits.sigmoid()
 
-    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
+    def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
         """Raw logits of every image against every text, (n, m)."""
         check_encoded(images, texts, self.embed)
-        pairs = _Pairs(self, images, texts)
+        pairs = Pairs(self, images, texts)
         plan = by_length(texts.mask, words_per_group(texts.mask.device))
         blocks = pairs.by_group(plan)
         whole = torch.is_grad_enabled() or self._coupled()
-        stripes = []
-        for rows in [None] if whole else _stripes(len(images)):
-            groups = ((group.mask, pairs.grid(rows, *block)) for group, block in zip(plan, blocks, strict=True))
-            stripes.append(in_order(self._score(groups, plan), plan, dim=1))
-        logits = torch.cat(stripes) if len(stripes) > 1 else stripes[0]
+        if sparse and torch.is_grad_enabled() and not self._coupled() and all(group.mask is None for group in plan):
+            logits = in_order([self._score_again(pairs, *block) for block in blocks], plan, dim=1)
+        else:
+            stripes = []
+            for rows in [None] if whole else _stripes(len(images)):
+                groups = ((group.mask, pairs.grid(rows, *block)) for group, block in zip(plan, blocks, strict=True))
+                stripes.append(in_order(self._score(groups, plan), plan, dim=1))
+            logits = torch.cat(stripes) if len(stripes) > 1 else stripes[0]
         if self.stand_in is not None and self.training and torch.is_grad_enabled():
             means = masked_mean(images.values, images.mask), masked_mean(texts.values, texts.mask)
             globals_ = pairs.image_global.to(logits.dtype), pairs.text_global.to(logits.dtype)
@@ -115,7 +118,7 @@ class FineGrained(Backbone):
         check_encoded(images, texts, self.embed)
         if self._coupled():
             return self.similarity(images, texts)[rows, cols]
-        pairs = _Pairs(self, images, texts)
+        pairs = Pairs(self, images, texts)
         if not torch.is_grad_enabled() and rows.device.type == "cpu" and len(rows) >= MANY * len(images):
             return self._by_image(pairs, rows, cols)
         logits = []
@@ -126,7 +129,7 @@ class FineGrained(Backbone):
             logits.append(self._score(iter([(mask, nodes)]))[0][:, 0])
         return in_order(logits, plan, dim=0) if logits else images.values.new_empty(0)
 
-    def _by_image(self, pairs: _Pairs, rows: Tensor, cols: Tensor) -> Tensor:
+    def _by_image(self, pairs: Pairs, rows: Tensor, cols: Tensor) -> Tensor:
         """Many texts of one image at a time: its regions are read once, not once per text."""
         logits = pairs.regions.new_empty(len(rows))
         lengths = pairs.word_mask.sum(1)[cols]
@@ -148,12 +151,16 @@ class FineGrained(Backbone):
         """Logits (n, k) of each group of nodes (n, k, L+1, S) with its word mask, broadcastable to (n, k, L)."""
         raise NotImplementedError
 
+    def _score_again(self, pairs: Pairs, words: Tensor, text_global: Tensor) -> Tensor:
+        """Logits (n, k) of a group; nothing is kept, and a gradient computes the cells it touches again."""
+        raise NotImplementedError
+
     def _coupled(self) -> bool:
         """Whether a cell's logit depends on the other cells, now."""
         return False
 
 
-class _Pairs:
+class Pairs:
     """Everything computed once per call: globals, Gram matrices, and the precision of the pair-level work."""
 
     def __init__(self, model: FineGrained, images: Encoded, texts: Encoded) -> None:
@@ -179,7 +186,7 @@ class _Pairs:
         order, sizes = torch.cat([group.columns for group in plan]), [len(group.columns) for group in plan]
         words = torch.split(self.words[order], sizes)
         text_globals = torch.split(self.text_global[order], sizes)
-        return [(w[:, : group.length], g) for w, g, group in zip(words, text_globals, plan, strict=True)]
+        return [(w[:, : group.length].contiguous(), g) for w, g, group in zip(words, text_globals, plan, strict=True)]
 
     def grid(self, rows: slice | None, words: Tensor, text_global: Tensor) -> Tensor:
         """Similarity vectors of images `rows` (None: all) against a group's texts, (n, k, L+1, S)."""

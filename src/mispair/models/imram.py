@@ -91,7 +91,7 @@ class IMRAM(Backbone):
         """What the stand-in reads: the mean word, (N, D)."""
         return masked_mean(texts.values, texts.mask)
 
-    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
+    def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
         """Sums of cosines of every image against every text, (n, m)."""
         check_encoded(images, texts, self.embed)
         plan = by_length(texts.mask, 128 if texts.mask.device.type == "cpu" else 1024)

@@ -63,8 +63,8 @@ class _Recomputed(torch.autograd.Function):
                 for at in range(0, len(grad), ctx.step):
                     part = slice(at, at + ctx.step)
                     found = _gradients(ctx.block, *_part(images, texts, at, ctx.step), weights, grad[part])
-                    places = [part] * len(images) + [slice(None) if shared else part] * len(texts)
-                    for total, new, place in zip(sums, found, places + [slice(None)] * len(weights), strict=True):
+                    places = [part] * len(images) + [... if shared else part] * len(texts)
+                    for total, new, place in zip(sums, found, places + [...] * len(weights), strict=True):
                         if total is not None and new is not None:
                             total[place] += new
             else:

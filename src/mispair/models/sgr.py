@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from mispair.models.finegrained import FineGrained, FineGrainedConfig, node_mask
+from mispair.models.finegrained import FineGrained, FineGrainedConfig, Pairs, node_mask
 from mispair.models.groups import Group
 from mispair.models.masked import xavier
 from mispair.models.reasoning import GraphReasoning
+from mispair.models.recompute import score
 from mispair.models.sizes import InputSizes, Size
+from mispair.models.vectors import SimilarityVectors, block_rows
 
 
 class SGRConfig(FineGrainedConfig):
@@ -65,6 +68,15 @@ class SGR(FineGrained):
             logits.append(self._reason(nodes, None if mask is None else node_mask(mask), weights))
         return logits
 
+    def _score_again(self, pairs: Pairs, words: Tensor, text_global: Tensor) -> Tensor:
+        images = [pairs.regions, pairs.gram, pairs.image_global]
+        if pairs.region_mask is not None:
+            images.append(pairs.region_mask)
+        weights = [*pairs.maps, *(w.to(words.dtype) for w in self._weights())]
+        step = max(1, block_rows(words.device, self.embed) // (words.shape[0] * words.shape[1]))
+        logits = score(partial(_block, pairs.smooth), images, [words[None], text_global[None]], weights, step)
+        return logits.to(self.out.weight.dtype)
+
     def _weights(self) -> list[Tensor]:
         merged = [weight for step in self.steps for weight in step.merged()]  # type: ignore[operator]
         return [*merged, self.out.weight[0], self.out.bias[0]]
@@ -73,3 +85,12 @@ class SGR(FineGrained):
         keep = torch.is_grad_enabled() and not self.checkpoint
         logits: Tensor = GraphReasoning.apply(nodes, mask, keep, *weights)  # type: ignore[no-untyped-call]
         return logits.to(self.out.weight.dtype)
+
+
+def _block(smooth: float, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+    """Logits of a block from what `SimilarityVectors` and `GraphReasoning` read."""
+    regions, gram, image_global, *mask = images
+    seen = (regions, gram, texts[0], image_global, texts[1], mask[0] if mask else None)
+    nodes = SimilarityVectors.apply(*seen, *weights[:4], smooth)  # type: ignore[no-untyped-call]
+    logits: Tensor = GraphReasoning.apply(nodes, None, True, *weights[4:])  # type: ignore[no-untyped-call]
+    return logits

@@ -47,7 +47,7 @@ class VSE(Backbone):
     def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
         return _whole(self.texts(texts, mask), mask)
 
-    def similarity(self, images: Encoded, texts: Encoded) -> Tensor:
+    def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
         """Cosines of every image against every text, (n, m)."""
         check_encoded(images, texts, self.embed)
         return images.values[:, 0] @ texts.values[:, 0].T
