@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from safetensors import safe_open
 from safetensors.torch import load_file
 
 from mispair.cli.app import main
@@ -114,6 +115,33 @@ def test_evaluate_gives_what_training_reported(whole):
     assert json.loads(out)["rsum"] == pytest.approx(summary["test"]["rsum"])
     code, out, _ = mispair("evaluate", whole, "--split", "dev", "--folds", "2")
     assert "mean of 2 folds" in out
+
+
+def test_two_stage_ranking_needs_few_cells_and_says_what_it_missed(tmp_path):
+    folder = tmp_path / "sgr"
+    small = ("model.name=sgr", "model.embed=16", "model.sim=8", "model.word_dim=8", "model.stand_in=8")
+    sets = [*TINY, "method.name=plain", "method.loss=infonce", "train.epochs=1"]
+    sets = [s for s in sets if not s.startswith(("model.", "method.warmup"))] + [*small]
+    code, _, error = mispair("train", *(f"--set={s}" for s in sets), "-o", folder)
+    assert code == 0, error
+    with safe_open(folder / "model.safetensors", "pt") as file:
+        assert file.metadata()["polished"] == "yes"
+    code, out, _ = mispair("evaluate", folder, "--json")
+    exhaustive = json.loads(out)
+    assert exhaustive["rsum"] == pytest.approx(json.loads((folder / "metrics.json").read_text())["test"]["rsum"])
+    assert "shortlist" not in exhaustive
+    code, out, _ = mispair("evaluate", folder, "--shortlist", 3, "--json")
+    told = json.loads(out)["shortlist"]
+    assert told["candidates"] == 3
+    assert 0 < told["share"] < 1
+    assert 0 < told["recall_i2t"] <= 1
+    code, out, _ = mispair("evaluate", folder, "--shortlist", 1000, "--json")
+    assert json.loads(out)["rsum"] == pytest.approx(exhaustive["rsum"])
+    code, out, _ = mispair("evaluate", folder, "--shortlist", 3)
+    assert "Two stages: the full model scored" in out
+    code, _, error = mispair("evaluate", folder, folder, "--shortlist", 3)
+    assert code == 2
+    assert "--shortlist ranks with one run" in error
 
 
 def test_runs_compares(whole):

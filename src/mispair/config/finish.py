@@ -7,6 +7,7 @@ from typing import Any
 
 from mispair.config.assemble import Assembly, load_run
 from mispair.config.card import model_card
+from mispair.config.polishing import polish_stand_ins
 from mispair.config.rematching import ranked_alignments
 from mispair.config.splits import last_split
 from mispair.data import list_data_splits
@@ -20,6 +21,7 @@ def finish(assembly: Assembly) -> dict[str, Any]:
     """The summary of the run, also written to its folder."""
     config, folder, trainer = assembly.config, assembly.folder, assembly.trainer
     progress = trainer.progress
+    polish_stand_ins(assembly)
     summary: dict[str, Any] = {
         "method": config.method.name,
         "model": config.model.name,

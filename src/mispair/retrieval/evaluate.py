@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from mispair.data.pairs import PairData
 from mispair.functional.ranks import retrieval_metrics
 from mispair.protocols import RetrievalModel
-from mispair.retrieval.scoring import Precision, Progress, encode_images, encode_texts, score_grid
+from mispair.retrieval.scoring import Precision, Progress, encode_images, encode_texts
+from mispair.retrieval.shortlist import Shortlisted, shortlist_scores
 
 Read = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
 
@@ -28,12 +29,15 @@ class RecallEvaluator:
         data: PairData,
         folds: int | None = None,
         *,
+        shortlist: int | None = None,
         precision: Precision = "fp32",
         progress: Progress | None = None,
         batch_size: int = 256,
     ) -> None:
         self.data, self.folds, self.batch_size = data, folds, batch_size
         self.precision, self.progress = precision, progress
+        self.shortlist = shortlist
+        self.found: Shortlisted | None = None  # how good the last two-stage search was
 
     def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]:
         return self.metrics(self.scores(models))
@@ -48,8 +52,10 @@ class RecallEvaluator:
         for model in models:
             images.append(encode_images(model, self._batches(model, self.data.image_batch, len(self.data.images))))
             texts.append(encode_texts(model, self._batches(model, self.data.text_batch, len(self.data.image_of_text))))
-        grid = score_grid(models, images, texts, progress=self.progress, precision=self.precision)
-        return grid.cpu()
+        self.found = shortlist_scores(
+            models, images, texts, shortlist=self.shortlist, progress=self.progress, precision=self.precision
+        )
+        return self.found.scores.cpu()
 
     def _batches(self, model: Any, read: Read, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         assert isinstance(model, nn.Module)
