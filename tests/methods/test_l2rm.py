@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from mispair.config.assemble import input_sizes
+from mispair.functional.groups import shrink_to_groups
+from mispair.functional.mixture import fit_gaussian_mixture
 from mispair.methods.l2rm import L2RM, L2RMConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
@@ -135,7 +137,7 @@ def test_nobody_mismatched_trains_on_the_matched_alone(data, monkeypatch):
 
 
 def test_one_group_of_losses_accuses_nobody(data):
-    skewed = np.random.default_rng(0).exponential(0.02, len(data))
+    skewed = np.random.default_rng(0).lognormal(0, 1.5, len(data))
     for one_group, streams in (("none", ["matched"]), ("posterior", ["matched", "mismatched"])):
         method, run = make(data, one_group=one_group)
         survey = run.survey
@@ -143,6 +145,17 @@ def test_one_group_of_losses_accuses_nobody(data):
         method.epoch(1, run)
         assert [name for name in run.streams[0] if "kin" not in name] == streams
         assert (run.logged["rate"] == 0) is (one_group == "none")
+
+
+def test_two_groups_that_overlap_are_not_taken_for_one(data):
+    rng = np.random.default_rng(0)
+    method, run = make(data)
+    survey = run.survey
+    overlapping = np.where(data.table.truth.mismatched, rng.beta(4, 6, len(data)), rng.beta(3, 7, len(data)))
+    run.survey = lambda score, passing: {**survey(score, passing), "loss": overlapping}
+    assert fit_gaussian_mixture(shrink_to_groups(overlapping, data.table.image_rows)).apart < 2
+    method.epoch(1, run)
+    assert "mismatched" in run.streams[0]
 
 
 def test_everybody_mismatched_still_trusts_a_batch(data, monkeypatch):

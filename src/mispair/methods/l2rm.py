@@ -171,7 +171,7 @@ class L2RM:
         fit = (fit_beta_mixture if config.mixture == "beta" else fit_gaussian_mixture)(signal)
         posterior = fit.posterior_mismatched(signal)
         mismatched = decide_mismatched(fit, signal, config.matched_below)
-        if config.one_group == "none" and fit.apart < SEPARATED:  # rematching pairs that match only confuses
+        if config.one_group == "none" and _one_group(fit):  # rematching pairs that match only confuses
             mismatched[:] = False
         if (~mismatched).sum() < self.batch_size:  # nothing to rank with: trust the least suspicious batch
             mismatched[np.argsort(signal, kind="stable")[: self.batch_size]] = False
@@ -354,6 +354,14 @@ class L2RM:
         self.losses = state["losses"].numpy() if "losses" in state else None
         self.pool = Pool.restored(state["pool"]) if "pool" in state else None
         self.queue = [PairBatch(**batch) for batch in state["queue"]]
+
+
+def _one_group(fit: MixtureFit) -> bool:
+    """Whether the upper component is but the tail of one group: small, and not apart.
+
+    A large one that overlaps is another matter: mismatched pairs the network cannot tell well yet.
+    """
+    return fit.apart < SEPARATED and fit.mismatch_rate < 0.25
 
 
 def _reduce(values: Tensor, how: Literal["sum", "mean"]) -> Tensor:
