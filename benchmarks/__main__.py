@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import quality
+from benchmarks import quality, sources
 from benchmarks.timing import measure
 
 SUITES = ("transport", "mixture", "ranks", "data", "models", "audit", "quality")
@@ -52,6 +52,7 @@ def main() -> int:
         console.print(table)
     if "quality" in chosen:
         missed += quality.report(console)
+    console.print(sources.show())
     return 1 if missed else 0
 
 
