@@ -22,7 +22,7 @@ SOURCES = (
 def show() -> Table:
     table = Table(title="Where the figures of the README come from", title_justify="left")
     for heading in ("under", "figures", "command"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for row in SOURCES:
         table.add_row(*row)
     return table

@@ -75,6 +75,7 @@ class DataConfig(Section):
     min_count: int = Field(default=4, ge=1)  # how often a word must occur to get an id of its own
     max_words: int = Field(default=200, ge=1)  # longer captions are cut
     limit: int | None = Field(default=None, ge=1)  # the first so many images of each split
+    dev_limit: int | None = Field(default=None, ge=1)  # of dev, which chooses the best epoch: less to rank after each
     scenes: ScenesConfig = ScenesConfig()
 
     @model_validator(mode="after")

@@ -38,7 +38,13 @@ def list_data_splits(config: DataConfig) -> list[str]:
 def open_source(config: DataConfig, split: str, progress: Progress | None = None) -> Source:
     """One split as it lies there, before noise, words and batches."""
     source = _open(_located(config), split, progress)
-    return source if config.limit is None else source.first(config.limit)
+    return _limited(source, config)
+
+
+def _limited(source: Source, config: DataConfig) -> Source:
+    limits = [config.limit, config.dev_limit if source.split == "dev" else None]
+    wanted = [limit for limit in limits if limit is not None]
+    return source.first(min(wanted)) if wanted else source
 
 
 def open_pairing(config: DataConfig, split: str) -> Source:
@@ -47,7 +53,7 @@ def open_pairing(config: DataConfig, split: str) -> Source:
         return open_source(config, split)
     world = make_scenes(config.scenes, split)
     source = Source("scenes", split, None, world.image_of_text, world.captions, image_ids=world.ids)
-    return source if config.limit is None else source.first(config.limit)
+    return _limited(source, config)
 
 
 def given_pairs(source: Source) -> PairTable:
