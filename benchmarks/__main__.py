@@ -23,7 +23,9 @@ SUITES = ("transport", "mixture", "ranks", "data", "models", "audit", "quality")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", default=",".join(SUITES), help=f"comma-separated, out of: {', '.join(SUITES)}")
-    chosen = parser.parse_args().only.split(",")
+    parser.add_argument("--match", default="", help="only paths whose name contains this: --match scoring")
+    arguments = parser.parse_args()
+    chosen = arguments.only.split(",")
     unknown = sorted(set(chosen) - set(SUITES))
     if unknown:
         parser.error(f"there is no suite {unknown[0]!r}; the suites are {', '.join(SUITES)}")
@@ -35,6 +37,8 @@ def main() -> int:
     missed = 0
     for suite in (name for name in chosen if name != "quality"):
         for case in import_module(f"benchmarks.{suite}").cases():
+            if arguments.match not in case.path:
+                continue
             with console.status(f"{suite}: {case.path}"):
                 timing = measure(case)
             reached = timing.ratio >= case.floor
