@@ -222,6 +222,13 @@ def test_cells_computed_again_give_the_same_scores_and_gradients(loss: str, coun
     _assert_same_gradients(other, plain, 1e-8)
 
 
+@pytest.mark.parametrize("name", ["sgr", "saf"])
+def test_a_sparse_gradient_may_be_asked_for_in_evaluation_mode(name: str) -> None:
+    model = tiny(name).eval()
+    sides = model.encode_images(*images([SLOTS] * 3)), model.encode_texts(*words([3, 9, 1]))
+    torch.testing.assert_close(model.similarity(*sides, sparse=True), model.similarity(*sides), rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("steps", [1, 2, 4])
 def test_any_number_of_graph_steps(steps: int) -> None:
     ours = tiny("sgr", steps=steps).train()

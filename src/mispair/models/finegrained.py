@@ -152,8 +152,8 @@ class FineGrained(Backbone):
         raise NotImplementedError
 
     def _score_again(self, pairs: Pairs, words: Tensor, text_global: Tensor) -> Tensor:
-        """Logits (n, k) of a group; nothing is kept, and a gradient computes the cells it touches again."""
-        raise NotImplementedError
+        """Logits (n, k) of a group for a sparse gradient; a model that can computes the cells it touches again."""
+        return self._score(iter([(None, pairs.grid(None, words, text_global))]))[0]
 
     def _coupled(self) -> bool:
         """Whether a cell's logit depends on the other cells, now."""
