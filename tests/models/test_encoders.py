@@ -8,6 +8,7 @@ from torch import nn
 
 from mispair.models.encoders import BiGRU, run_gru, turn_round
 from mispair.models.groups import by_length
+from mispair.models.gru import run_packed
 from mispair.models.masked import l2, masked_mean
 from mispair.models.pooling import FeatureNorm, GeneralizedPool
 from mispair.models.selfattention import SlotNorm, TextAttention
@@ -36,10 +37,34 @@ def test_bigru_is_the_packed_bidirectional_gru_averaged() -> None:
     torch.testing.assert_close(ours(x, mask)[mask], expected[mask])
 
 
-def test_a_gru_without_packing_sees_the_same_words() -> None:
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("lengths", [[3, 6, 1, 4, 4], [1], [2, 2, 2]])
+def test_states_and_gradients_of_the_packed_gru_are_those_of_torch(lengths: list[int], backwards: bool) -> None:
+    torch.manual_seed(0)
+    width = max(lengths)
+    gru, x = nn.GRU(3, 4, batch_first=True).double(), torch.randn(len(lengths), width, 3, dtype=torch.float64)
+    mask, weight = _mask(lengths, width), torch.randn(len(lengths), width, 4, dtype=torch.float64)
+    leaves = [x.requires_grad_(), *gru.parameters()]
+    one_by_one = torch.zeros_like(weight)
+    for i, length in enumerate(lengths):
+        words = x[i : i + 1, :length].flip(1) if backwards else x[i : i + 1, :length]
+        states = gru(words)[0][0]
+        one_by_one = one_by_one.index_put(
+            (torch.tensor(i), torch.arange(length)), states.flip(0) if backwards else states
+        )
+    packed = run_packed(gru, x, mask, backwards)
+    torch.testing.assert_close(packed, one_by_one)
+    found, expected = (torch.autograd.grad((out * weight).sum(), leaves) for out in (packed, one_by_one))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_gru_over_padding_sees_the_same_words(backwards: bool) -> None:
     """What an accelerator runs: padding after the words cannot change them."""
     gru, x, mask = nn.GRU(3, 4, batch_first=True), torch.randn(3, 5, 3), _mask([5, 2, 1], 5)
-    torch.testing.assert_close(gru(x)[0][mask], run_gru(gru, x, mask)[mask])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        padded = run_gru(gru, x, mask, backwards)
+    torch.testing.assert_close(padded[mask].float(), run_packed(gru, x, mask, backwards)[mask], atol=0.02, rtol=0.02)
 
 
 def test_slot_norm_is_batchnorm_over_slots_when_nothing_is_masked() -> None:

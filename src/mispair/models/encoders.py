@@ -6,8 +6,8 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from mispair.models.gru import run_packed
 from mispair.models.masked import l2, xavier
 
 Sequencer = Literal["gru", "linear"]
@@ -72,11 +72,7 @@ class WordTable(nn.Module):
 
 
 class BiGRU(nn.Module):
-    """One-layer GRU read in both directions, the two averaged: (N, L, F) -> (N, L, D).
-
-    Two one-way GRUs, the second fed each sequence turned round within its own length: on an accelerator that needs
-    no lengths on the host (a packed sequence does), so nothing waits for the device.
-    """
+    """One-layer GRU read in both directions, the two averaged: (N, L, F) -> (N, L, D)."""
 
     def __init__(self, inputs: int, embed: int) -> None:
         super().__init__()
@@ -84,9 +80,19 @@ class BiGRU(nn.Module):
         self.back = nn.GRU(inputs, embed, batch_first=True)
 
     def forward(self, parts: Tensor, mask: Tensor) -> Tensor:
-        ahead = run_gru(self.ahead, parts, mask)
-        back = turn_round(run_gru(self.back, turn_round(parts, mask), mask), mask)
-        return (ahead + back) / 2
+        return (run_gru(self.ahead, parts, mask) + run_gru(self.back, parts, mask, backwards=True)) / 2
+
+
+def run_gru(gru: nn.GRU, x: Tensor, mask: Tensor, backwards: bool = False) -> Tensor:
+    """Hidden states (N, L, D) of a one-way GRU; beyond a sequence's length they are to be masked by the caller.
+
+    On an accelerator the library's own kernel, over the padding too, which comes after the words and cannot reach
+    them: that needs no lengths on the host (a packed sequence does), so nothing waits for the device.
+    """
+    if x.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
+        return run_packed(gru, x, mask, backwards)
+    hidden: Tensor = gru(turn_round(x, mask) if backwards else x)[0]
+    return turn_round(hidden, mask) if backwards else hidden
 
 
 def turn_round(x: Tensor, mask: Tensor) -> Tensor:
@@ -95,12 +101,3 @@ def turn_round(x: Tensor, mask: Tensor) -> Tensor:
     source = mask.sum(1, keepdim=True) - 1 - position
     source = torch.where(source >= 0, source, position)
     return x.gather(1, source[..., None].expand_as(x))
-
-
-def run_gru(gru: nn.GRU, x: Tensor, mask: Tensor) -> Tensor:
-    """Hidden states (N, L, D) of a one-way GRU; beyond a sequence's length they are to be masked by the caller."""
-    if x.device.type != "cpu":
-        hidden: Tensor = gru(x)[0]  # padding comes after the words, so it cannot reach them
-        return hidden
-    packed = pack_padded_sequence(x, mask.sum(1), batch_first=True, enforce_sorted=False)
-    return pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
