@@ -89,11 +89,12 @@ def test_content_hash_sees_captions_features_and_pairing(tmp_path: Path) -> None
     assert len(hashes) == 3
 
 
-def test_dev_may_have_a_limit_of_its_own() -> None:
-    config = DataConfig(path="scenes", scenes=ScenesConfig(pictures=120), dev_limit=3)
+def test_dev_and_test_may_have_limits_of_their_own() -> None:
+    config = DataConfig(path="scenes", scenes=ScenesConfig(pictures=120), dev_limit=3, test_limit=4)
     assert len(open_split(config, "dev").images) == 3
+    assert len(open_split(config, "test").images) == 4
     assert len(open_split(config.model_copy(update={"limit": 2}), "dev").images) == 2
-    assert len(open_split(config, "train").images) > 3
+    assert len(open_split(config, "train").images) > 4
 
 
 def test_limit_keeps_the_first_images(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ class DataConfig(Section):
     max_words: int = Field(default=200, ge=1)  # longer captions are cut
     limit: int | None = Field(default=None, ge=1)  # the first so many images of each split
     dev_limit: int | None = Field(default=None, ge=1)  # of dev, which chooses the best epoch: less to rank after each
+    test_limit: int | None = Field(default=None, ge=1)  # of test, ranked once
     scenes: ScenesConfig = ScenesConfig()
 
     @model_validator(mode="after")

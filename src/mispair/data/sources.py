@@ -42,7 +42,7 @@ def open_source(config: DataConfig, split: str, progress: Progress | None = None
 
 
 def _limited(source: Source, config: DataConfig) -> Source:
-    limits = [config.limit, config.dev_limit if source.split == "dev" else None]
+    limits = [config.limit, {"dev": config.dev_limit, "test": config.test_limit}.get(source.split)]
     wanted = [limit for limit in limits if limit is not None]
     return source.first(min(wanted)) if wanted else source
 
