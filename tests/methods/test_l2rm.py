@@ -80,6 +80,8 @@ def test_a_fixed_cost_has_nothing_to_learn(data, cost):
         {"entropy": 0.5, "entropy_on": "plan"},
         {"cost": "paper", "cost_rate": 0.01},
         {"sees": "queue", "pool": 128},
+        {"sees": "queue", "pool": 128, "queue_sides": "both"},
+        {"sees": "queue", "pool": 128, "queue_features": "stale"},
         {"sees": "batch"},
         {"sees": "nearest", "pool": 48},
         {"siblings": "never"},
@@ -189,8 +191,9 @@ def test_the_loss_is_averaged_over_epochs(data, monkeypatch):
     assert np.allclose(method.losses, 0.5)
 
 
-def test_queue_widens_what_rematching_sees(data):
-    method, run = make(data, two_groups=True, sees="queue", pool=96)
+@pytest.mark.parametrize("sides", ["images", "both"])
+def test_queue_widens_what_rematching_sees(data, sides):
+    method, run = make(data, two_groups=True, sees="queue", pool=96, queue_sides=sides)
     seen = []
     real = method._rematch
     method._rematch = lambda run, scores, *rest: seen.append(tuple(scores.shape)) or real(run, scores, *rest)
@@ -202,19 +205,41 @@ def test_queue_widens_what_rematching_sees(data):
     for _ in range(4):
         method.epoch(1, run)
     assert seen[0] == (BATCH, BATCH)
-    assert len(method.queue) == 2
-    assert all(rows <= 3 * BATCH and columns == BATCH for rows, columns in seen)
+    assert len(method.queue.past) == 2
+    assert all(rows <= 3 * BATCH and columns == (rows if sides == "both" else BATCH) for rows, columns in seen)
     assert seen[-1][0] > BATCH
 
 
-def test_state_round_trip(data):
-    method, run = make(data, two_groups=True, sees="queue", pool=96)
+@pytest.mark.parametrize("features", ["fresh", "stale"])
+def test_the_queue_encodes_anew_or_keeps_what_was(data, features):
+    method, run = make(data, sees="queue", pool=64, queue_sides="both", queue_features=features)
+    first, second = (data.batch(np.arange(start, start + BATCH)) for start in (0, BATCH))
+    before = run.encode(method.net, first)
+    method.queue.widen(run, method.net, first, *before)
+    with torch.no_grad():
+        for weight in method.net.parameters():
+            weight += 0.1
+    now = run.encode(method.net, second)
+    images, texts, image_ids, text_ids = method.queue.widen(run, method.net, second, *now)
+    assert image_ids.tolist() == text_ids.tolist() == list(range(BATCH, 2 * BATCH)) + list(range(BATCH))
+    expected = before if features == "stale" else run.encode(method.net, first)
+    for found, old, new in zip((images, texts), expected, now, strict=True):
+        assert torch.equal(found.values[found.mask], torch.cat([new.values[new.mask], old.values[old.mask]]))
+    assert len(method.queue.past) == 1  # a pool of two batches: the present one and one more
+
+
+@pytest.mark.parametrize("features", ["fresh", "stale"])
+def test_state_round_trip(data, features):
+    method, run = make(data, two_groups=True, sees="queue", pool=96, queue_features=features)
     method.epoch(1, run)
-    other, _ = make(data, sees="queue", pool=96)
+    other, _ = make(data, sees="queue", pool=96, queue_features=features)
     other.restore(method.state())
     assert np.array_equal(other.losses, method.losses)
     assert other.forbid == method.forbid
-    assert torch.equal(other.queue[0].images, method.queue[0].images)
+    assert method.queue.past
+    for found, saved in zip(other.queue.state(), method.queue.state(), strict=True):
+        assert found.keys() == saved.keys()
+        assert all(torch.equal(found[name], saved[name]) for name in saved)
 
 
 def test_what_a_method_gets_holds_no_truth(data):

@@ -34,6 +34,7 @@ from mispair.functional.transport import partial_transport
 from mispair.methods.about import About
 from mispair.methods.costs import FixedCost, LearnedCost, PaperCost
 from mispair.methods.pool import Pool
+from mispair.methods.queue import Queue
 from mispair.methods.siblings import Kinship, gist
 from mispair.protocols import Companions, Run
 from mispair.section import Section
@@ -86,6 +87,8 @@ class L2RMConfig(Section):
     sees: Literal["batch", "queue", "nearest"] = "nearest"
     pool: int = Field(default=256, ge=2)  # how many, where it is not the batch
     nearest: int = Field(default=4, ge=1)  # images each text may bring into the pool
+    queue_sides: Literal["images", "both"] = "images"  # of past batches
+    queue_features: Literal["fresh", "stale"] = "fresh"  # encoded anew, or as they were
     siblings: Literal["auto", "always", "never"] = "auto"  # texts shown with one image; auto: as long as they agree
     sibling_weight: float = Field(default=1.0, ge=0.0)
 
@@ -125,7 +128,8 @@ class L2RM:
         self.rate_scale: Mapping[str, float] = {"cost": config.cost_rate}
         self.batch_size = batch_size
         self.losses: NDArray[np.float64] | None = None  # running per-pair loss
-        self.queue: list[PairBatch] = []  # past mismatched batches, newest first
+        past = max(0, -(-config.pool // batch_size) - 1)
+        self.queue = Queue(past, config.queue_sides, config.queue_features)
         self.pool: Pool | None = None
         self._inside = False  # whether a saved state needs the pool
         self.forbid, self.mass = True, 0.1
@@ -225,20 +229,21 @@ class L2RM:
         images, texts = run.encode(self.net, matched)
         captions = run.encode_texts(self.net, mismatched)
         seen = mismatched if nearest is None else nearest
-        others, image_ids = run.encode_images(self.net, seen), seen.pair_ids
+        others, own = run.encode_images(self.net, seen), captions
+        image_ids, text_ids = seen.pair_ids, mismatched.pair_ids
         if config.sees == "queue":
-            others, image_ids = self._with_queue(run, mismatched, others)
+            others, captions, image_ids, text_ids = self.queue.widen(run, self.net, mismatched, others, captions)
         if "cost" in self.modules:
             run.minimize("cost", self._teach(run, images, texts, others))
         ranking = self._loss(config.matched_loss, images, texts)
         scores = self._scores(others, captions)
-        alignment = self._rematch(run, scores, others, captions, image_ids, mismatched.pair_ids)
+        alignment = self._rematch(run, scores, others, captions, image_ids, text_ids)
         rows = alignment_divergence(scores, alignment.plan, config.temperature, "i2t", config.divergence)
         columns = alignment_divergence(scores, alignment.plan, config.temperature, "t2i", config.divergence)
         refined = _reduce(rows, config.rematch_reduction) + _reduce(columns, config.rematch_reduction)
         run.log(loss=ranking.mean(), rematch=rows.mean() + columns.mean())
         run.log(mass=alignment.transported, converged=alignment.done.float())
-        kin = (self._kin(run, texts, matched_kin) + self._kin(run, captions, mismatched_kin)) / 2
+        kin = (self._kin(run, texts, matched_kin) + self._kin(run, own, mismatched_kin)) / 2
         run.minimize("net", _reduce(ranking, config.matched_reduction) + config.rematch_weight * refined + kin)
 
     def _matched_only(self, run: Run, matched: PairBatch, matched_kin: PairBatch | None = None) -> None:
@@ -310,16 +315,6 @@ class L2RM:
         cost: Tensor = self.cost(scores.detach().float())
         return cost
 
-    def _with_queue(self, run: Run, batch: PairBatch, images: Encoded) -> tuple[Encoded, Tensor]:
-        """The batch's images and those of past mismatched batches, encoded anew (Appendix, limitation 2)."""
-        ids = batch.pair_ids
-        for past in self.queue:
-            fresh = ~torch.isin(past.pair_ids, ids)  # a short stream brings the same pair again
-            images = images.joined(run.encode(self.net, past)[0].take(fresh))
-            ids = torch.cat([ids, past.pair_ids[fresh]])
-        self.queue = [batch, *self.queue][: -(-self.config.pool // self.batch_size) - 1]
-        return images, ids
-
     # ------------------------------------------------------------------------------------------------ scores
 
     def _scores(self, images: Encoded, texts: Encoded, sparse: bool = False) -> Tensor:
@@ -345,7 +340,7 @@ class L2RM:
             state["losses"] = torch.from_numpy(self.losses.copy())
         if self.pool is not None and self._inside:
             state["pool"] = self.pool.state()
-        state["queue"] = [{name: getattr(batch, name) for name in batch.__slots__} for batch in self.queue]
+        state["queue"] = self.queue.state()
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -353,7 +348,7 @@ class L2RM:
         self.kinship.restore(state["kinship"])
         self.losses = state["losses"].numpy() if "losses" in state else None
         self.pool = Pool.restored(state["pool"]) if "pool" in state else None
-        self.queue = [PairBatch(**batch) for batch in state["queue"]]
+        self.queue.restore(state["queue"])
 
 
 def _one_group(fit: MixtureFit) -> bool:
