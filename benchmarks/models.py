@@ -51,6 +51,8 @@ class Setting:
         return self.model.link(self.model.similarity(pictures, texts, sparse=True))
 
     def loop(self, pictures: Encoded, texts: Encoded) -> Tensor:
+        if self.model.config.name == "imram":
+            return oracle.imram_scores(self.model, list(pictures.values), oracle.unpad(texts))
         return oracle.scores(self.model, list(pictures.values), oracle.unpad(texts)).sigmoid()
 
 
@@ -135,9 +137,9 @@ def _symmetric_kl(scores: Tensor, plan: Tensor, temperature: float = 0.05) -> Te
     return total / (2 * len(scores))
 
 
-def grid_case(name: str, floor: float) -> Case:
-    work = setting(name, "paper")
-    path = f"{name} grid, forward and backward, paper size"
+def grid_case(name: str, floor: float, size: str = "paper", batch: int = BATCH) -> Case:
+    work = setting(name, size, batch)
+    path = f"{name} grid, forward and backward, {size} size"
     return Case(
         path,
         "per-caption loop",
@@ -145,7 +147,7 @@ def grid_case(name: str, floor: float) -> Case:
         grid(work, work.ours),
         grid(work, work.loop),
         1,
-        note=f"batch {BATCH}",
+        note=f"batch {batch}",
     )
 
 
@@ -245,6 +247,7 @@ def cases() -> list[Case]:
     return [
         grid_case("sgr", 2.0),
         grid_case("saf", 1.4),
+        grid_case("imram", 1.5, "small", 32),
         triplet_case(4.5),
         whole_case("sgr", "paper", 3.1),
         whole_case("saf", "paper", 1.5),

@@ -184,12 +184,12 @@ def hardest_triplet(scored: Tensor, margin: float = 0.2) -> Tensor:
 def imram_direction(
     memory: nn.Linear, queries: Tensor, contexts: Tensor, steps: int, smooth: float, norm: bool
 ) -> Tensor:
-    """queries (Tq, D) look at contexts (Tc, D) `steps` times -> sum of mean cosines, a scalar."""
-    q, total = queries, queries.new_zeros(())
+    """queries (n, Tq, D) look at contexts (n, Tc, D) `steps` times -> sum of mean cosines, (n,)."""
+    q, total = queries, queries.new_zeros(len(queries))
     for _ in range(steps):
-        seen = scan_attention(q[None], contexts[None], smooth)[0]
+        seen = scan_attention(q, contexts, smooth)
         size = (queries.norm(dim=-1) * seen.norm(dim=-1)).clamp_min(1e-8)
-        total = total + ((queries * seen).sum(-1) / size).mean()
+        total = total + ((queries * seen).sum(-1) / size).mean(-1)
         gate, candidate = memory(torch.cat([q, seen], -1)).chunk(2, -1)
         gate = gate.sigmoid()
         q = gate * q + (1 - gate) * candidate.tanh()
@@ -198,16 +198,18 @@ def imram_direction(
 
 
 def imram_scores(model: nn.Module, images: list[Tensor], texts: list[Tensor]) -> Tensor:
-    """IMRAM scores (n, m), pair by pair."""
-    rows = []
-    for image in images:
-        row = []
-        for text in texts:
-            score = image.new_zeros(())
+    """IMRAM scores (n, m) by the loop over captions; images with equally many regions are taken together."""
+    stacks = [torch.stack(images)] if len({len(image) for image in images}) == 1 else [image[None] for image in images]
+    columns = []
+    for text in texts:
+        parts = []
+        for regions in stacks:
+            words = text[None].expand(len(regions), -1, -1)
+            score = regions.new_zeros(len(regions))
             if model.mode in ("text", "full"):
-                score = score + imram_direction(model.memory["text"], text, image, **model.looks)
+                score = score + imram_direction(model.memory["text"], words, regions, **model.looks)
             if model.mode in ("image", "full"):
-                score = score + imram_direction(model.memory["image"], image, text, **model.looks)
-            row.append(score)
-        rows.append(torch.stack(row))
-    return torch.stack(rows)
+                score = score + imram_direction(model.memory["image"], regions, words, **model.looks)
+            parts.append(score)
+        columns.append(torch.cat(parts))
+    return torch.stack(columns, 1)
