@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
 from mispair.errors import InputError
-from mispair.models import MODELS, InputSizes, ModelConfig, build_model, preset
+from mispair.models import MODELS, InputSizes, ModelConfig, build_model, finegrained, preset
 from mispair.types import Encoded
 from tests.models.batches import TEXT_WIDTH, VOCABULARY, WIDTH, images, sequences, tiny, words
 
@@ -103,7 +103,8 @@ def test_gradients_of_a_list_equal_those_of_the_grid(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_many_cells_of_few_images_are_scored_image_by_image(name: str) -> None:
+def test_many_cells_of_few_images_are_scored_image_by_image(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finegrained, "MANY", 4)
     model = _model(name)
     with torch.no_grad():
         pictures, texts = _encoded(model)

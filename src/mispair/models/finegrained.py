@@ -209,7 +209,7 @@ class Pairs:
             return vectors(Side(*args), self.maps, self.smooth)[0]  # type: ignore[arg-type]
 
 
-MANY = 8  # cells per image from which a list of pairs is scored image by image
+MANY = 128  # cells per image from which a list of pairs is scored image by image: fewer make blocks too small
 STRIPE = 128  # images scored together when nothing must be kept
 
 
