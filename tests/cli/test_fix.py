@@ -84,7 +84,9 @@ def test_tables(tmp_path: Path, mispair: Run, kind: str, action: str) -> None:
     assert np.array_equal(after.images.take(after.table.image_rows)[0], given.images.take(np.array(kept))[0]), (
         "the features stay with their images"
     )
-    assert json.loads(ran.out) == {"pairs": 10, "kept": len(kept), "changed": 2 if action in ("rematch", "swap") else 0}
+    facts = json.loads(ran.out)
+    assert facts.pop("train") == str(tmp_path / "fixed" / path.name)
+    assert facts == {"pairs": 10, "kept": len(kept), "changed": 2 if action in ("rematch", "swap") else 0}
     if action == "weight":
         from mispair.data.rows import read_rows
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -73,6 +74,27 @@ def write_fixed(verdicts: Verdicts, fix: Fix, out: Path) -> Path:
     return out
 
 
+def train_arguments(verdicts: Verdicts, out: Path) -> str:
+    """What `mispair train` must be told to read the data set that was written to `out`."""
+    config = DataConfig.model_validate(verdicts.facts.data["config"])
+    path = Path(config.path)
+    if path.suffix.lower() == ".npy":
+        assert config.second is not None
+        return shlex.join([str(out / path.name), str(out / Path(config.second).name)])
+    if path.suffix.lower() not in TABLES:
+        return shlex.quote(str(out))
+    words, columns = [str(out / path.name)], config.columns.model_dump(exclude_none=True)
+    features = features_path(config, path)
+    if features is not None and features_path(DataConfig(path=words[0]), Path(words[0])) is None:
+        given = {"--features": features} | ({"--ids": Path(config.ids)} if config.ids else {})
+        for option, file in given.items():
+            here = out / file.name
+            words += [option, str(here if here.exists() else file)]
+    for option, column in columns.items():
+        words += [f"--{option}-column", column] if option != "id" else []
+    return shlex.join(words + (["--missing", "skip"] if config.missing == "skip" else []))
+
+
 def _reopened(verdicts: Verdicts) -> tuple[DataConfig, PairData]:
     about = verdicts.facts.data
     if not isinstance(about.get("config"), dict):
@@ -115,7 +137,7 @@ def _names(config: DataConfig, data: PairData, source: Path) -> list[str]:
     path = Path(config.path)
     if path.suffix.lower() in TABLES:
         features = features_path(config, path)
-        own = [path.name] + ([] if features is None else [features.name, f"{features.stem}_ids.txt"])
+        own = [path.name] + ([] if features is None else [features.name, _ids(config, features).name])
         return [name for name in own if (source / name).is_file()]
     if path.suffix.lower() == ".npy":
         assert config.second is not None
@@ -202,11 +224,11 @@ def _write_table_features(config: DataConfig, source: Source, pairs: _Pairs, out
     features = features_path(config, path)
     if features is None:
         return
-    ids = features.with_name(f"{features.stem}_ids.txt")
+    ids = _ids(config, features)
     as_it_was = len(pairs.slots) == len(source.image_of_text) and np.array_equal(pairs.images, source.image_of_text)
-    if ids.exists() or config.ids is not None or as_it_was:
+    if ids.exists() or as_it_was:
         for file in (features, ids):
-            if file.exists() and features.parent == path.parent:
+            if file.exists() and file.parent == path.parent:
                 shutil.copyfile(file, out / file.name)
         return
     every = open_source(config, "all")
@@ -214,6 +236,11 @@ def _write_table_features(config: DataConfig, source: Source, pairs: _Pairs, out
     assert every.image_ids is not None
     _copy_rows(every.images, np.arange(len(every.images)), out / f"{path.stem}.npy")
     (out / f"{path.stem}_ids.txt").write_text("".join(f"{name}\n" for name in every.image_ids), encoding="utf-8")
+
+
+def _ids(config: DataConfig, features: Path) -> Path:
+    """The list that says which image each row of the features is, whether or not there is one."""
+    return Path(config.ids) if config.ids else features.with_name(f"{features.stem}_ids.txt")
 
 
 def _slot(data: PairData, source: Source, pairs: _Pairs, slot: int, place: int | None) -> Slot:

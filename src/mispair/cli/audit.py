@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def audit(
     target: str | None = typer.Argument(None, help="A run folder, or with --train the data to train on first."),
+    second: str | None = typer.Argument(None, help="With --train: the second side's .npy, when it has no words."),
     data: str | None = typer.Option(None, "--data", help="Other data to judge, instead of what the run learned from."),
     train: bool = typer.Option(False, "--train", help="TARGET is data: train on it first, into AUDIT/run."),
     embeddings: tuple[Path, Path] | None = typer.Option(
@@ -40,6 +41,7 @@ def audit(
     image_column: str | None = options.IMAGE_COLUMN,
     caption_column: str | None = options.CAPTION_COLUMN,
     split_column: str | None = options.SPLIT_COLUMN,
+    missing: str | None = options.MISSING,
 ) -> None:
     """Judge every pair: the probability that it is mismatched, what it should have been, what kind of damage there is.
 
@@ -59,19 +61,17 @@ def audit(
         raise InputError(f"{out} already holds an audit; choose another folder with -o")
     if budget is not None and budget < 1:
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")
-    table = {
-        "features": features,
-        "ids": ids,
-        "columns": {"image": image_column, "caption": caption_column, "split": split_column},
-    }
+    table = options.table_options(features, ids, image_column, caption_column, split_column, missing)
+    if second is not None and not train:
+        raise InputError(f"{second} is one argument too many: only --train takes two files, the two sides of the data")
     with Progress() as progress:
         if embeddings is not None:
-            _only(embeddings=(target, data, split, folds, truth_column, features, ids), flags=train or truth)
+            _only(embeddings=(target, data, split, folds, truth_column), flags=train or truth or bool(table))
             verdicts = _quick(*embeddings, progress)
         elif target is None:
             raise InputError("say what to audit: a run folder, data with --train, or --embeddings a.npy b.npy")
         else:
-            run = _train(target, table, out / "run") if train else Path(target)
+            run = _train(target, {"second": second, **table}, out / "run") if train else Path(target)
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
             verdicts = _judge(run, data, table, split, folds, truth_column or truth, progress)
@@ -107,11 +107,9 @@ def _judge(
     loaded = load_run(run)
     config = loaded.config.data
     if data is not None:
-        given = options.data_config(path=data, **table, sides=",".join(config.sides))
-        kept = {"min_count": config.min_count, "max_words": config.max_words}
-        config = given.model_copy(update=kept)
-    elif any(table[name] is not None for name in ("features", "ids")):
-        raise InputError("--features and --ids describe other data: name it with --data")
+        config = options.other_data(config, data, table)
+    elif table:
+        raise InputError(f"--{next(iter(table))} describes other data: name it with --data")
     return audit_run(
         loaded,
         config,

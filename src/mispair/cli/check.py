@@ -20,6 +20,7 @@ def check(
     image_column: str | None = options.IMAGE_COLUMN,
     caption_column: str | None = options.CAPTION_COLUMN,
     split_column: str | None = options.SPLIT_COLUMN,
+    missing: str | None = options.MISSING,
     sides: str = options.SIDES,
     noise: str | None = typer.Option(None, help="A noise index (.npy) to check against the train split."),
     vocabulary: str | None = typer.Option(None, help="A vocabulary (.json) to check against the captions."),
@@ -43,9 +44,7 @@ def check(
     config = options.data_config(
         path=data,
         second=second,
-        features=features,
-        ids=ids,
-        columns={"image": image_column, "caption": caption_column, "split": split_column},
+        **options.table_options(features, ids, image_column, caption_column, split_column, missing),
         sides=sides,
         vocabulary=vocabulary,
     )

@@ -28,6 +28,7 @@ def corrupt(
     image_column: str | None = options.IMAGE_COLUMN,
     caption_column: str | None = options.CAPTION_COLUMN,
     split_column: str | None = options.SPLIT_COLUMN,
+    missing: str | None = options.MISSING,
     force: bool = typer.Option(False, "--force", help="Overwrite the output file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of a table."),
 ) -> None:
@@ -54,9 +55,7 @@ def corrupt(
     config = options.data_config(
         path=data,
         second=second,
-        features=features,
-        ids=ids,
-        columns={"image": image_column, "caption": caption_column, "split": split_column},
+        **options.table_options(features, ids, image_column, caption_column, split_column, missing),
         noise=noise,
     )
     _refuse_output(output, force)

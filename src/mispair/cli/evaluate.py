@@ -6,10 +6,12 @@ from pathlib import Path
 
 import typer
 
+from mispair.cli import data_options as options
+
 
 def evaluate(
     runs: list[Path] = typer.Argument(..., help="Run folders; several are scored together, as an ensemble (SGRAF)."),
-    data: str | None = typer.Option(None, help="Other data than the run's own: a folder or a table."),
+    data: str | None = typer.Option(None, help="Other data than the run's own: a folder or a table (see Tables)."),
     split: str = typer.Option("test", help="Which split to rank."),
     folds: int | None = typer.Option(None, help="Average over this many equal galleries (COCO 1K: 5)."),
     shortlist: int | None = typer.Option(
@@ -17,6 +19,12 @@ def evaluate(
     ),
     precision: str = typer.Option("fp32", help="fp32 is exact; bf16 is faster where the processor has it."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of the table."),
+    features: str | None = options.FEATURES,
+    ids: str | None = options.IDS,
+    image_column: str | None = options.IMAGE_COLUMN,
+    caption_column: str | None = options.CAPTION_COLUMN,
+    split_column: str | None = options.SPLIT_COLUMN,
+    missing: str | None = options.MISSING,
 ) -> None:
     """Rank every image against every text of a split with the best model of a run.
 
@@ -43,13 +51,16 @@ def evaluate(
         raise InputError(f"--precision must be fp32 or bf16, got {precision!r}")
     if shortlist is not None and len(runs) > 1:
         raise InputError("--shortlist ranks with one run: several would each propose other candidates")
+    table = options.table_options(features, ids, image_column, caption_column, split_column, missing)
+    if table and data is None:
+        raise InputError(f"--{next(iter(table))} describes other data: name it with --data")
     loaded = [load_run(folder) for folder in runs]
     # Each run reads words by its own vocabulary, so each scores its own view of the same split.
     total = None
     with Progress() as progress:
         for run in loaded:
             evaluator = RecallEvaluator(
-                run.open_split(split, data),
+                run.open_split(split, None if data is None else options.other_data(run.config.data, data, table)),
                 folds,
                 shortlist=shortlist,
                 precision=cast(Precision, precision),

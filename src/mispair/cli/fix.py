@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -52,13 +53,14 @@ def fix(
         markup=False,
         highlight=False,
     )
+    console.print(f"Train on it: mispair train {facts['train']}", markup=False, highlight=False)
     console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL", markup=False, highlight=False)
 
 
-def _fix(audit: Path | None, action: str | None, out: Path) -> dict[str, int]:
+def _fix(audit: Path | None, action: str | None, out: Path) -> dict[str, Any]:
     from mispair.audit.fix import ACTIONS, plan_fix
     from mispair.audit.verdicts import Verdicts
-    from mispair.audit.writing import write_fixed
+    from mispair.audit.writing import train_arguments, write_fixed
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")
@@ -67,10 +69,11 @@ def _fix(audit: Path | None, action: str | None, out: Path) -> dict[str, int]:
     verdicts = Verdicts.load(audit)
     plan = plan_fix(verdicts, action)
     write_fixed(verdicts, plan, out)
-    return {"pairs": len(verdicts), "kept": len(plan.kept), "changed": plan.changed}
+    again = train_arguments(verdicts, out)
+    return {"pairs": len(verdicts), "kept": len(plan.kept), "changed": plan.changed, "train": again}
 
 
-def _undo(fixed: Path, out: Path) -> dict[str, int]:
+def _undo(fixed: Path, out: Path) -> dict[str, Any]:
     import os
     import tempfile
 

@@ -18,7 +18,7 @@ def methods(
     import json
     from dataclasses import asdict
 
-    from mispair.methods import METHODS, about
+    from mispair.methods import METHODS, PRESETS, about
 
     known = [about(name) for name in METHODS]
     if as_json:
@@ -38,3 +38,5 @@ def methods(
             escape(method.mismatched),
         )  # fmt: skip
     Console().print(table)
+    variants = [name for name in PRESETS if name not in METHODS]
+    typer.echo(f"Variants of the same, for --method too: {', '.join(variants)} (as written, as released; PAPERS.md).")

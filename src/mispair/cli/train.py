@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.cli import data_options as options
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,17 +17,26 @@ if TYPE_CHECKING:
 
 
 def train(
-    data: str = typer.Argument("scenes", help="A folder, a table, an .npy, or scenes (the embedded world)."),
+    data: str = options.DATA,
+    second: str | None = options.SECOND,
     config: Path | None = typer.Option(None, "--config", "-c", help="A YAML file; RUN/config.yaml repeats that run."),
     sets: list[str] = typer.Option([], "--set", help="Change one value: --set train.epochs=10. Repeatable."),
-    method: str | None = typer.Option(None, help="By name; mispair methods lists them."),
-    model: str | None = typer.Option(None, help="vse, sgr, saf or imram; add :paper or :small for the size."),
+    method: str | None = typer.Option(None, help="By name; mispair methods lists them, variants included."),
+    model: str | None = typer.Option(
+        None, help="vse, sgr, saf or imram; add :paper or :small for the size, small if not said."
+    ),
     epochs: int | None = typer.Option(None, help="Epochs, warm-up included."),
     noise: float | None = typer.Option(None, help="Mismatch this share of the training pairs on purpose."),
-    seed: int | None = typer.Option(None, help="Same seed, same result."),
+    seed: int | None = typer.Option(None, help="Same seed, same result. The mismatches have data.noise.seed."),
     out: Path | None = typer.Option(None, "--out", "-o", help="Run folder; by default a new one under runs/."),
     resume: Path | None = typer.Option(None, help="Go on with a run that was stopped or killed."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
+    features: str | None = options.FEATURES,
+    ids: str | None = options.IDS,
+    image_column: str | None = options.IMAGE_COLUMN,
+    caption_column: str | None = options.CAPTION_COLUMN,
+    split_column: str | None = options.SPLIT_COLUMN,
+    missing: str | None = options.MISSING,
 ) -> None:
     """Train a retrieval model on pairs that may be wrong.
 
@@ -40,6 +50,8 @@ def train(
 
       mispair train f30k_precomp -c configs/f30k/l2rm-sgr.yaml --noise 0.4
 
+      mispair train pairs.parquet --features images.npy --ids images.txt --missing skip
+
       mispair train --resume runs/scenes-l2rm-vse-1
     """
     from rich.console import Console
@@ -51,15 +63,18 @@ def train(
     from mispair.runtime.journal import Journal
 
     console = Console(stderr=True)
+    files = options.table_options(features, ids, image_column, caption_column, split_column, missing)
+    if second is not None:
+        files["second"] = second
     if resume is not None:
-        _refuse_with_resume(config, sets, method, model, epochs, noise, seed, out)
+        _refuse_with_resume(config, sets, method, model, epochs, noise, seed, out, *files.values())
         if not (resume / "config.yaml").exists():
             raise InputError(f"{resume} is not a run folder: it has no config.yaml (mispair train makes one)")
         chosen, folder = load_config(resume / "config.yaml"), resume
     else:
         if out is not None and (out / "config.yaml").exists():
             raise InputError(f"{out} already holds a run; choose another -o, or go on with --resume {out}")
-        chosen = _configure(console, data, config, sets, method, model, epochs, noise, seed)
+        chosen = _configure(console, data, files, config, sets, method, model, epochs, noise, seed)
         folder = out or _new_folder(chosen)
     engine = Engine(chosen.engine)
     with Journal(folder / "metrics.jsonl" if engine.leads else None, console) as journal:
@@ -85,6 +100,7 @@ def train(
 def _configure(
     console: Console,
     data: str,
+    files: dict[str, Any],
     config: Path | None,
     sets: list[str],
     method: str | None,
@@ -99,12 +115,12 @@ def _configure(
     base: dict[str, Any] | None = None
     if config is None:
         # The data section first, as the options say: what is chosen depends on it.
-        said = load_config(between={"data": {"path": data}}, sets=[s for s in sets if s.startswith("data.")])
+        said = load_config(between={"data": {"path": data, **files}}, sets=[s for s in sets if s.startswith("data.")])
         choice = choose(said.data, epochs)
         base = choice.values
     extra: dict[str, Any] = {}
-    if config is not None and data != "scenes":
-        extra["data"] = {"path": data}
+    if config is not None and (data != "scenes" or files):
+        extra["data"] = {**({"path": data} if data != "scenes" else {}), **files}
     if noise is not None:
         extra.setdefault("data", {})["noise"] = {"rate": noise}
     if method is not None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from mispair.config.load import dump_config, load_config
 from mispair.config.schema import RunConfig
-from mispair.data import PairData, open_split
+from mispair.data import DataConfig, PairData, open_split
 from mispair.data.text import Vocabulary
 from mispair.errors import InputError
 from mispair.methods import build_method
@@ -80,10 +80,9 @@ class LoadedRun:
     models: list[RetrievalModel]
     about: dict[str, str]
 
-    def open_split(self, split: str, path: str | None = None) -> PairData:
-        """A split of the run's data, or of other data at `path`, in the run's words."""
-        data = self.config.data if path is None else self.config.data.model_copy(update={"path": path})
-        return open_split(data, split, vocabulary=self.vocabulary)
+    def open_split(self, split: str, data: DataConfig | None = None) -> PairData:
+        """A split of the run's data, or of other data, in the run's words."""
+        return open_split(data or self.config.data, split, vocabulary=self.vocabulary)
 
 
 def load_run(folder: Path, device: torch.device | None = None) -> LoadedRun:

@@ -58,7 +58,8 @@ def audit(
         if isinstance(table, PairData):
             return _with_models(run.models, table, truth, tell)
         if table is not None:
-            config = config.model_copy(update={"path": os.fspath(table), "noise": None, "features": None, "ids": None})
+            of_its_own = dict.fromkeys(("noise", "features", "ids", "second"))
+            config = config.model_copy(update={"path": os.fspath(table), **of_its_own})
         return audit_run(run, config, split=split, folds=folds, truth=truth, tell=tell)
     if not isinstance(table, PairData):
         raise InputError(
@@ -197,7 +198,12 @@ def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tens
 
 def _about(config: DataConfig, data: PairData) -> dict[str, Any]:
     """What is needed to open the data again, and to see whether it is still the same."""
-    path = config.path if config.path == "scenes" else os.path.abspath(config.path)
+    files = {name: getattr(config, name) for name in ("path", "features", "ids", "second", "vocabulary")}
+    absolute = {name: os.path.abspath(file) for name, file in files.items() if file not in (None, "scenes")}
+    path = absolute.get("path", "scenes")
+    values = config.model_dump(mode="json") | absolute
+    if config.noise is not None and config.noise.index is not None:
+        values["noise"]["index"] = os.path.abspath(config.noise.index)
     kind = "scenes" if path == "scenes" else Path(path).suffix.lower().lstrip(".")
     return {
         "path": path,
@@ -205,7 +211,7 @@ def _about(config: DataConfig, data: PairData) -> dict[str, Any]:
         "format": kind if kind not in ("", "npy") else "arrays" if data.vocabulary is None else "folder",
         "hash": data.content_hash,
         "noise_hash": data.noise_hash,
-        "config": config.model_dump(mode="json") | {"path": path},
+        "config": values,
     }
 
 

@@ -10,7 +10,9 @@ from mispair.config.card import model_card
 from mispair.config.polishing import polish_stand_ins
 from mispair.config.rematching import ranked_alignments
 from mispair.config.splits import last_split
-from mispair.data import list_data_splits
+from mispair.data import DataConfig, list_data_splits
+from mispair.data.sources import open_pairing
+from mispair.errors import InputError
 from mispair.functional.detection import detection_metrics
 from mispair.functional.mixture import fit_beta_mixture, fit_gaussian_mixture
 from mispair.retrieval.evaluate import RecallEvaluator
@@ -40,7 +42,7 @@ def finish(assembly: Assembly) -> dict[str, Any]:
             "forward_passes": round(trainer.engine.judged / len(assembly.train), 2),
         },
     }
-    if "test" in list_data_splits(config.data):
+    if _has_test(config.data):
         run = load_run(folder, trainer.engine.device)
         summary["test"] = RecallEvaluator(run.open_split("test"))(run.models)
     summary |= _split_summary(assembly)
@@ -51,6 +53,18 @@ def finish(assembly: Assembly) -> dict[str, Any]:
     write_text(folder / "metrics.json", json.dumps(summary, indent=2) + "\n")
     write_text(folder / "README.md", model_card(config, summary))
     return summary
+
+
+def _has_test(data: DataConfig) -> bool:
+    """Whether there is a test split, of its own or held out; the part of few images may have come out empty."""
+    splits = list_data_splits(data)
+    if splits != ["all"]:
+        return "test" in splits
+    try:
+        open_pairing(data, "test")
+    except InputError:
+        return False
+    return True
 
 
 def _split_summary(assembly: Assembly) -> dict[str, Any]:

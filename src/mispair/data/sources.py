@@ -73,14 +73,16 @@ def train_captions(config: DataConfig) -> Sequence[str] | None:
 
 
 def _located(config: DataConfig) -> DataConfig:
-    """A folder of pictures with a metadata file, as Hugging Face has them, is the table in it."""
+    """A folder of pictures with a metadata file, as Hugging Face has them, is the table in it; so is one lone table."""
     folder = Path(config.path)
     if config.path == "scenes" or not os.path.isdir(folder) or list_splits(folder):
         return config
     for kind in TABLES:
         if os.path.isfile(folder / f"metadata{kind}"):
             return config.model_copy(update={"path": str(folder / f"metadata{kind}")})
-    return config
+    tables = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(TABLES) and name[0] != "."]
+    lone = len(tables) == 1 and not array_splits(folder, config)
+    return config.model_copy(update={"path": str(folder / tables[0])}) if lone else config
 
 
 def _open(config: DataConfig, split: str, progress: Progress | None) -> Source:

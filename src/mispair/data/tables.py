@@ -196,7 +196,7 @@ def _missing(
     names = list(dict.fromkeys(read.images[k] for k in lost))
     text = (
         f"{path.name}, line {read.lines[lost[0]]:,}: {len(names):,} images have no row in {features.name} (first"
-        f" {shorten(names, 2)}); add their features or leave these {len(lost):,} pairs out with missing: skip"
+        f" {shorten(names, 2)}); add their features or leave these {len(lost):,} pairs out with --missing skip"
     )
     return Finding(WITHOUT_FEATURES, split, len(names), text, tuple(read.lines[lost[:20]].tolist()))
 

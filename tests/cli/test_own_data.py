@@ -1,0 +1,103 @@
+"""A table of one's own, from the first look to training on what was mended, with files where people have them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.data.samples import Ran, run
+
+COLOURS = ("red", "green", "blue", "white", "black", "brown", "pink", "grey")
+IMAGES, LOST = 160, 4
+QUICK = (
+    "--epochs",
+    "3",
+    "--set",
+    "method.warmup_epochs=1",
+    "--set",
+    "train.batch_size=16",
+    "--set",
+    "data.min_count=1",
+)
+
+
+@pytest.fixture
+def mispair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table whose features have another name, ids in a file of any name, and no features for a few images."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, len(COLOURS), IMAGES)
+    shown = rng.permutation(IMAGES)[: IMAGES // 4]
+    said = kinds.copy()
+    said[shown] = rng.permutation(said[shown])
+    names = [f"im{k}.jpg" for k in range(IMAGES)]
+    words = [f"a {COLOURS[c]} thing" for c in said]
+    pq.write_table(pa.table({"image": names, "caption": words}), tmp_path / "pairs.parquet")
+    np.save(tmp_path / "images.npy", (np.eye(8)[kinds] + 0.1 * rng.normal(size=(IMAGES, 8)))[LOST:].astype(np.float32))
+    (tmp_path / "names.txt").write_text("".join(f"{name}\n" for name in names[LOST:]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ok(ran: Ran) -> str:
+    assert ran.code == 0, ran
+    return ran.out
+
+
+def test_the_way_of_the_guide(here: Path, mispair, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = ("--features", "images.npy", "--ids", "names.txt")
+    ran = mispair("train", "pairs.parquet", *files, *QUICK, "-o", "run")
+    assert (ran.code, "--missing skip" in ran.err) == (2, True)
+    assert not (here / "run").exists()
+    said = json.loads(ok(mispair("train", "pairs.parquet", *files, "--missing", "skip", *QUICK, "-o", "run", "--json")))
+    assert said["test"]["rsum"] > 0, "the held-out test part is ranked too"
+    ok(mispair("audit", "run", "--folds", 0, "-o", "audit"))
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    fixed = json.loads(ok(mispair("fix", here / "audit", "--action", "drop", "-o", here / "fixed", "--json")))
+    assert {file.name for file in (here / "fixed").iterdir()} == {
+        "pairs.parquet", "images.npy", "names.txt", "fix.patch"
+    }  # fmt: skip
+    assert fixed["pairs"] == IMAGES - LOST
+    again = json.loads(ok(mispair("train", *shlex.split(fixed["train"]), *QUICK, "-o", "again", "--json")))
+    assert 0 < again["data"]["pairs"] < said["data"]["pairs"]
+
+
+def test_a_run_ranks_other_data_with_the_features_it_is_told(here: Path, mispair) -> None:
+    files = ("--features", "images.npy", "--ids", "names.txt", "--missing", "skip")
+    ok(mispair("train", "pairs.parquet", *files, *QUICK, "-o", "run"))
+    table = pq.read_table("pairs.parquet")
+    pq.write_table(table.slice(LOST, 40), "other.parquet")
+    ran = mispair("evaluate", "run", "--data", "other.parquet", "--split", "all")
+    assert ran.code == 2, "the features of the run's own data are not those of other data"
+    np.save("other.npy", np.load("images.npy")[:40])
+    beside = ok(mispair("evaluate", "run", "--data", "other.parquet", "--split", "all", "--json"))
+    named = ok(mispair("evaluate", "run", "--data", "other.parquet", *files, "--split", "all", "--json"))
+    assert json.loads(beside) == json.loads(named)
+    assert mispair("evaluate", "run", "--features", "images.npy").code == 2
+
+
+def test_two_arrays_train_and_a_folder_with_one_table_is_that_table(here: Path, mispair) -> None:
+    first = np.load("images.npy")
+    np.save("notes.npy", first @ np.linspace(-1, 1, 40, dtype=np.float32).reshape(8, 5))
+    quick = ("--epochs", "2", "--set", "method.warmup_epochs=1", "--set", "train.batch_size=16")
+    assert json.loads(ok(mispair("train", "images.npy", "notes.npy", *quick, "-o", "arrays", "--json")))["dev"]
+    ok(mispair("audit", "images.npy", "notes.npy", "--train", "--folds", 0, "-o", "audit"))
+    assert mispair("audit", "arrays", "notes.npy").code == 2
+    folder = here / "folder"
+    folder.mkdir()
+    (here / "pairs.parquet").rename(folder / "pairs.parquet")
+    assert mispair("check", folder, "--features", "images.npy", "--ids", "names.txt", "--missing", "skip").code in (
+        0,
+        1,
+    )
