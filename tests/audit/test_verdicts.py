@@ -8,10 +8,14 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import mispair
+from mispair.audit.judge import judge
+from mispair.audit.scan import Space
 from mispair.audit.truth import with_truth
 from mispair.audit.verdicts import SCHEMA, Verdicts
+from mispair.data.table import PairTable
 from mispair.errors import InputError
 from tests.audit.planted import planted
 
@@ -105,3 +109,14 @@ def test_truth_by_hand(found):
     assert "proposals_true" not in nobody
     with pytest.raises(InputError, match="3 entries for 211 pairs"):
         with_truth(found, wrong[:3], rows, rows, None)
+
+
+def test_a_score_that_is_no_number_is_refused(tmp_path):
+    """One NaN in the features used to turn the whole audit into "nothing is mismatched"."""
+    images, texts, _, _ = planted(pairs=200)
+    table = PairTable(np.arange(200), np.arange(200))
+    space = Space(torch.from_numpy(images), torch.from_numpy(texts))
+    assert judge(space, table).facts.issues > 0
+    images[7] = np.nan
+    with pytest.raises(InputError, match="1 pairs have no finite score .first: pair 7."):
+        judge(Space(torch.from_numpy(images), torch.from_numpy(texts)), table)

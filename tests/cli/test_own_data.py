@@ -101,3 +101,52 @@ def test_two_arrays_train_and_a_folder_with_one_table_is_that_table(here: Path, 
         0,
         1,
     )
+
+
+def test_a_folder_with_one_table_can_be_audited_and_fixed(here: Path, mispair) -> None:
+    folder = here / "folder"
+    folder.mkdir()
+    pq.write_table(pq.read_table("pairs.parquet").slice(LOST), folder / "pairs.parquet")
+    np.save(folder / "pairs.npy", np.load("images.npy"))
+    ok(mispair("train", folder, *QUICK, "-o", "run"))
+    ok(mispair("audit", "run", "-o", "audit"))
+    fixed = json.loads(ok(mispair("fix", "audit", "--action", "drop", "-o", "fixed", "--json")))
+    assert fixed["train"] == "fixed/pairs.parquet"
+    assert mispair("train", "fixed", *QUICK, "-o", "again").code == 0, "the folder is enough"
+
+
+def test_few_images_are_audited_without_folds(here: Path, mispair) -> None:
+    pq.write_table(pq.read_table("pairs.parquet").slice(LOST, 36), "few.parquet")
+    np.save("few.npy", np.load("images.npy")[:36])
+    ok(mispair("train", "few.parquet", "--epochs", "2", "--set", "train.batch_size=4", "-o", "run"))
+    facts = json.loads(ok(mispair("audit", "run", "-o", "audit", "--json")))
+    assert "cross-fitting" not in facts["held_out"]
+    ran = mispair("audit", "run", "-o", "other", "--folds", 2)
+    assert (ran.code, "cross-fitting needs at least 40 images, got 36" in ran.err) == (2, True)
+
+
+def test_refusals_come_before_the_work(here: Path, mispair) -> None:
+    files = ("--features", "images.npy", "--ids", "names.txt", "--missing", "skip")
+    ok(mispair("train", "pairs.parquet", *files, *QUICK, "-o", "run"))
+    (here / "empty").mkdir()
+    for arguments, said in (
+        (("audit", "run", "--data", "empty", "-o", "a"), "holds no data mispair knows"),
+        (("audit", "run", "--truth-column", "wrong", "-o", "a"), "has no column 'wrong'"),
+        (("audit", "pairs.parquet", "--train", "--data", "x", "-o", "a"), "leave --data out"),
+        (("train", "pairs.parquet", "--resume", "run"), "--resume goes on with a run as it was"),
+        (("train", "--resume", "run", "--features", "images.npy"), "--resume goes on with a run as it was"),
+    ):
+        ran = mispair(*arguments)
+        assert (ran.code, said in ran.err.replace("\n", " ")) == (2, True), ran
+        assert not (here / "a").exists()
+    (here / "run" / "metrics.json").write_text("{")
+    assert "metrics.json is damaged" in mispair("runs", here).err.replace("\n", " ")
+
+
+def test_names_that_look_like_markup(here: Path, mispair) -> None:
+    table = pq.read_table("pairs.parquet").slice(LOST)
+    split = pa.array(["[/red]" if k % 2 else "train" for k in range(table.num_rows)])
+    pq.write_table(table.append_column("split", split), "marked.parquet")
+    ran = mispair("check", "marked.parquet", "--features", "images.npy", "--ids", "names.txt")
+    assert ran.code in (0, 1)
+    assert "[/red]" in ran.out

@@ -1,6 +1,7 @@
 """A grid goes on where it was, whatever happened to it, and ends as if nothing had."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,9 +15,10 @@ from mispair.config.assemble import load_run
 from mispair.errors import InputError
 from mispair.experiments.cell import run_cell
 from mispair.experiments.estimate import TimeLeft, measure
+from mispair.experiments.grid import Cell
 from mispair.experiments.results import noise_problems, read_cell
 from mispair.experiments.runner import claimed, refuse_changed, run_grid, write_down
-from mispair.experiments.spec import parse_spec
+from mispair.experiments.spec import Evaluation, parse_spec
 from mispair.experiments.workers import Workers
 from mispair.retrieval.evaluate import RecallEvaluator
 from tests.experiments.grids import TINY, tiny_cells, tiny_spec, write_spec
@@ -127,6 +129,46 @@ def test_a_worker_that_dies_costs_its_cell(tmp_path):
     ends = [(one.kind, one.cell.column) for one in news if one.kind != "epoch"]
     assert ends == [("failed", "0.2"), ("finished", "0.6")]
     assert "ended with code -9" in next(one.text for one in news if one.kind == "failed")
+
+
+def test_a_worker_that_died_idle_is_replaced(tmp_path):
+    ours, theirs = multiprocessing.Pipe()
+    theirs.close()
+    workers = Workers(1, keep=False)
+    dead = multiprocessing.get_context("spawn").Process(target=print)
+    dead.start()
+    dead.join()
+    workers._idle.append((ours, dead))
+    ends = [one.kind for one in workers.run(tiny_cells(tmp_path, only=["row=plain", "column=0.6"]))]
+    assert ends[-1] == "finished"
+
+
+@pytest.mark.slow
+def test_a_worker_stopped_alone_leaves_a_cell_that_is_not_finished(tmp_path):
+    workers = Workers(1, keep=False)
+    news = []
+    for one in workers.run(tiny_cells(tmp_path, only=["row=plain"])):
+        if one.kind == "epoch" and not news:
+            os.kill(next(iter(workers._busy.values()))[0].pid, signal.SIGTERM)
+        news.append(one)
+    ends = [(one.kind, one.cell.column) for one in news if one.kind != "epoch"]
+    assert ends == [("failed", "0.2"), ("finished", "0.6")]
+
+
+def test_an_ensemble_is_old_when_a_member_is_newer(tmp_path):
+    members = tuple(tmp_path / name for name in ("sgr", "saf"))
+    cell = Cell("sgraf", "0", 0, tmp_path / "sgraf", (Evaluation(split="test"),), None, members)
+    for folder in (*members, cell.folder):
+        folder.mkdir()
+        (folder / "metrics.json").write_text("{}")
+    os.utime(cell.folder / "metrics.json", ns=(10**18, 10**18))
+    for folder in members:
+        os.utime(folder / "metrics.json", ns=(9 * 10**17, 9 * 10**17))
+    assert cell.status() == "finished"
+    os.utime(members[0] / "metrics.json", ns=(2 * 10**18, 2 * 10**18))
+    assert cell.status() == "new"
+    (members[0] / "metrics.json").unlink()
+    assert cell.status() == "new"
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from mispair.config.assemble import input_sizes
 from mispair.functional.groups import shrink_to_groups
@@ -99,6 +100,40 @@ def test_every_ablation_is_a_value(data, values):
     assert run.updates[-1] == "net"
     assert "mass" in run.logged
     assert np.isfinite(run.losses).all()
+
+
+def test_teaching_hides_matched_images_among_others_only(data):
+    """However few others there are: one that stood there twice would be taught as a wrong answer to its own text."""
+    method, run = make(data, two_groups=True, sees="nearest", pool=4)
+    seen = []
+    real = method.cost.teach
+    method.cost.teach = lambda scores, slots, keys: (
+        seen.append((tuple(scores.shape), len(slots))) or real(scores, slots, keys)
+    )
+    method.epoch(1, run)
+    assert seen
+    assert all(shape == (4, BATCH) and hidden <= 4 for shape, hidden in seen)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cost": "paper", "sees": "queue", "queue_sides": "both"},
+        {"stop": "potentials", "mass": 1.0},
+        {"stop": "potentials", "entropy_on": "plan"},
+    ],
+    ids=str,
+)
+def test_values_that_do_not_go_together_are_refused_before_training(values):
+    with pytest.raises(ValidationError, match="cost=paper is a layer|stop=potentials is the released"):
+        L2RMConfig(**values)
+
+
+def test_siblings_without_weight_are_not_trusted_unseen(data):
+    for when, trusted in (("auto", False), ("always", True)):
+        method, run = make(data, siblings=when, sibling_weight=0.0)
+        method.epoch(0, run)
+        assert method.kinship.trusted == trusted
 
 
 def test_the_given_pairs_are_forbidden_in_the_plan(data):

@@ -189,7 +189,7 @@ def test_mixed_precision_learns_after_judging(data):
     method, run = make(data)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         run.sweep(
-            lambda run, **batches: method._step("a", "b", np.full(len(data), 0.9), run, **batches),
+            lambda run, **batches: method._step("a", "b", torch.full((len(data),), 0.9), run, **batches),
             matched=np.arange(BATCH),
             mismatched=np.arange(BATCH),
         )

@@ -131,9 +131,11 @@ def test_patience_ends_a_run_that_does_not_get_better(tmp_path):
 
 def test_resume_with_other_data_or_configuration_is_refused(tmp_path):
     run(tmp_path, *L2RM, stop_after=3)
-    for changed in (("data.noise.rate=0.4",), ("train.lr=0.02",), ("data.scenes.seed=3",)):
+    files = {name: (tmp_path / name).read_bytes() for name in ("config.yaml", "vocabulary.json", "last/state.pt")}
+    for changed in (("data.noise.rate=0.4",), ("train.lr=0.02",), ("data.scenes.seed=3", "data.min_count=50")):
         with pytest.raises(ValueError, match="was started with another"):
             run(tmp_path, *L2RM, *changed, resume=True)
+        assert all((tmp_path / name).read_bytes() == content for name, content in files.items()), "and left as it was"
 
 
 def test_fewer_pairs_than_a_batch_get_one_sentence(tmp_path):
@@ -155,6 +157,22 @@ class TestCheckpoint:
         monkeypatch.undo()
         assert torch.equal(checkpoint.load_state(tmp_path)["value"], torch.ones(3))
         assert [path.name for path in (tmp_path / "last").iterdir()] == ["state.pt"]
+
+    def test_a_second_interrupt_leaves_no_half_file(self, tmp_path):
+        def interrupted(path):
+            path.write_bytes(b"half")
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            checkpoint.write_atomically(tmp_path / "state.pt", interrupted)
+        assert not list(tmp_path.iterdir())
+
+    def test_a_journal_shorter_than_remembered_is_not_filled_up(self, tmp_path):
+        with Journal(tmp_path / "metrics.jsonl") as journal:
+            journal.event("note", text="one")
+            before = (tmp_path / "metrics.jsonl").read_bytes()
+            journal.cut(10_000)
+        assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
     def test_no_state_to_resume(self, tmp_path):
         with pytest.raises(ValueError, match=r"cannot be resumed: it has no last/state.pt"):

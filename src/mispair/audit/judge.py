@@ -70,6 +70,12 @@ def judge(
     repaired = repair(table.image_rows[alone], table.text_rows[alone])
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
     cells = space.look(rows, cols, tell)
+    wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
+    if len(wrong):
+        raise InputError(
+            f"{len(wrong):,} pairs have no finite score (first: pair {wrong[0]:,}): their features hold NaN or"
+            " infinity; mispair check says where"
+        )
     own = cells.evidence(len(space.images), len(space.texts))
     groups, past = table.image_rows[alone], None if history is None else history[alone]
     near = calibrate(own[:count][alone], own[count:], groups, past)

@@ -71,9 +71,9 @@ def audit(
         elif target is None:
             raise InputError("say what to audit: a run folder, data with --train, or --embeddings a.npy b.npy")
         else:
-            run = _train(target, {"second": second, **table}, out / "run") if train else Path(target)
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
+            run = _train(target, {"second": second, **table}, out / "run") if train else Path(target)
             verdicts = _judge(run, data, table, split, folds, truth_column or truth, progress)
     verdicts.save(out)
     if csv:
@@ -109,7 +109,7 @@ def _judge(
     if data is not None:
         config = options.other_data(config, data, table)
     elif table:
-        raise InputError(f"--{next(iter(table))} describes other data: name it with --data")
+        raise InputError("features, ids and columns describe other data: name it with --data")
     return audit_run(
         loaded,
         config,
@@ -142,7 +142,10 @@ def _train(data: str, table: dict[str, Any], folder: Path) -> Path:
         run = assemble(config, folder, engine, journal)
         progress = run.trainer.fit()
     if progress.stopped:
-        console.print(f"Stopped and saved. Go on with: mispair train --resume {folder}, then: mispair audit {folder}")
+        console.print(
+            f"Stopped and saved. Go on with: mispair train --resume {folder}, then: mispair audit {folder}",
+            markup=False,
+        )
         raise typer.Exit(130)
     finish(run)
     return folder

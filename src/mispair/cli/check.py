@@ -86,7 +86,7 @@ def _print_tables(found: Inspection) -> None:
     table = Table(title=escape(name), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     for split in found.splits:
-        table.add_column(split.split, justify="right")
+        table.add_column(escape(split.split), justify="right")
     for heading, cells in _rows(found):
         table.add_row(heading, *cells)
     Console(width=None if console.is_terminal else 160).print(table)

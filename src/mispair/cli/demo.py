@@ -56,6 +56,7 @@ def demo(
 
 def _print(rows: list[Row], out: Path, seconds: float) -> None:
     from rich.console import Console
+    from rich.markup import escape
 
     from mispair.cli.tables import recall_table
     from mispair.config.demo import RATE
@@ -84,7 +85,8 @@ def _print(rows: list[Row], out: Path, seconds: float) -> None:
         )
     console.print(
         f"What it means: mismatched pairs cost plain training {bound - plain:.0f} of {bound:.0f} rSum points, "
-        f"l2rm only {bound - reached:.0f}. Took {seconds:.0f} s. Open {out / 'report.html'} to see the pairs.",
+        f"l2rm only {bound - reached:.0f}. Took {seconds:.0f} s. "
+        f"Open {escape(str(out / 'report.html'))} to see the pairs.",
         soft_wrap=True,
         highlight=False,
     )

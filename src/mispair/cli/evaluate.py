@@ -53,7 +53,7 @@ def evaluate(
         raise InputError("--shortlist ranks with one run: several would each propose other candidates")
     table = options.table_options(features, ids, image_column, caption_column, split_column, missing)
     if table and data is None:
-        raise InputError(f"--{next(iter(table))} describes other data: name it with --data")
+        raise InputError("features, ids and columns describe other data: name it with --data")
     loaded = [load_run(folder) for folder in runs]
     # Each run reads words by its own vocabulary, so each scores its own view of the same split.
     total = None

@@ -64,6 +64,7 @@ def runs(
 def _read(folder: Path) -> dict[str, Any]:
     import json
 
+    from mispair.config.assemble import read_summary
     from mispair.config.load import load_config
 
     config = load_config(folder / "config.yaml")
@@ -77,8 +78,7 @@ def _read(folder: Path) -> dict[str, Any]:
                 continue  # a kill can cut the last line; it is written again on resume
             if event.get("event") == "epoch":
                 events.append(event)
-    done = folder / "metrics.json"
-    summary = json.loads(done.read_text(encoding="utf-8")) if done.exists() else {}
+    summary = read_summary(folder)
     return {
         "run": folder.name,
         "method": config.method.name,
@@ -92,7 +92,7 @@ def _read(folder: Path) -> dict[str, Any]:
         "protocol": summary.get("noise", {}).get("protocol"),
         "epochs_done": len({e["epoch"] for e in events}),
         "epochs": config.train.epochs,
-        "finished": done.exists(),
+        "finished": bool(summary),
     }
 
 

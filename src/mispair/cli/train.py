@@ -67,7 +67,9 @@ def train(
     if second is not None:
         files["second"] = second
     if resume is not None:
-        _refuse_with_resume(config, sets, method, model, epochs, noise, seed, out, *files.values())
+        _refuse_with_resume(
+            None if data == "scenes" else data, config, sets, method, model, epochs, noise, seed, out, *files.values()
+        )
         if not (resume / "config.yaml").exists():
             raise InputError(f"{resume} is not a run folder: it has no config.yaml (mispair train makes one)")
         chosen, folder = load_config(resume / "config.yaml"), resume
@@ -86,7 +88,7 @@ def train(
     if not engine.leads:
         return
     if progress.stopped:
-        console.print(f"Stopped and saved. Go on with: [bold]mispair train --resume {folder}[/bold]")
+        console.print(f"Stopped and saved. Go on with: mispair train --resume {folder}", markup=False)
         raise typer.Exit(130)
     summary = finish(run)
     if as_json:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -52,10 +53,10 @@ def assemble(config: RunConfig, folder: Path, engine: Engine, journal: Journal) 
         "sizes": json.dumps(sizes.model_dump()),
     }
     trainer = Trainer(config.train, engine, train, method, RecallEvaluator(dev), journal, streams, folder, about)
-    if engine.leads:
-        write_text(folder / "config.yaml", dump_config(config))
+    if engine.leads and not (folder / "config.yaml").exists():  # a run that is taken up again keeps what it has
         if train.vocabulary is not None:
-            train.vocabulary.save(folder / "vocabulary.json")
+            write_text(folder / "vocabulary.json", train.vocabulary.to_json())
+        write_text(folder / "config.yaml", dump_config(config))
     return Assembly(config, folder, trainer, train, dev)
 
 
@@ -83,6 +84,20 @@ class LoadedRun:
     def open_split(self, split: str, data: DataConfig | None = None) -> PairData:
         """A split of the run's data, or of other data, in the run's words."""
         return open_split(data or self.config.data, split, vocabulary=self.vocabulary)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """What a finished run wrote of itself; nothing while it is not finished."""
+    path = folder / "metrics.json"
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise InputError(
+            f"{path} is damaged; train the run again, or delete the file and go on with --resume"
+        ) from None
 
 
 def load_run(folder: Path, device: torch.device | None = None) -> LoadedRun:

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
-from mispair.audit.judge import judge
+from mispair.audit.judge import FEWEST, judge
 from mispair.audit.scan import Tell, silent, space_of
 from mispair.audit.truth import who_belongs, with_truth
 from mispair.audit.verdicts import Verdicts
-from mispair.config.assemble import LoadedRun, load_run
+from mispair.config.assemble import LoadedRun, load_run, read_summary
 from mispair.config.crossfit import cross_fit
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
 from mispair.data.rows import read_rows
-from mispair.data.sources import open_source
+from mispair.data.sources import located, open_source
 from mispair.errors import InputError
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
@@ -82,13 +82,15 @@ def audit_run(
 ) -> Verdicts:
     """Judge the data `config` names; `truth` may be the name of a column of its table."""
     own = config == run.config.data
+    config = located(config)
     splits = list_data_splits(config)
     split = split or _usual_split(config, splits)
     data = open_split(config, split, vocabulary=run.vocabulary)
     _refuse_other_sizes(run, data)
+    _refuse_no_truth(config, data, truth)
     learned = own and split in ("train", "all")
     history = _history(run.folder, len(data)) if own and split == "train" else None
-    folds = _folds(run, folds, learned)
+    folds = _folds(run, folds, learned, data)
     evidence = None
     if folds:
         dev = run.open_split("dev") if "dev" in splits or splits == ["all"] else data
@@ -110,21 +112,23 @@ def audit_run(
 
 def _usual_split(config: DataConfig, splits: list[str]) -> str:
     """Train, where mismatches are injected too; everything where there are no splits."""
-    if "train" in splits or config.noise is not None:
-        return "train"
+    if "train" in splits or config.noise is not None or not splits:
+        return "train"  # where there are none, opening it says what is missing
     return "all" if "all" in splits else splits[0]
 
 
-def _folds(run: LoadedRun, asked: int | None, learned: bool) -> int:
-    """How many folds to cross-fit in, 0 for none: where nobody says, two if the run took minutes, not hours."""
+def _folds(run: LoadedRun, asked: int | None, learned: bool, data: PairData) -> int:
+    """How many folds to cross-fit in, 0 for none: where nobody says, two if the run took minutes, not hours, and half
+    of the data is enough to train and to judge on."""
     if asked is not None and asked > 0 and not learned:
         raise InputError(
             "cross-fitting is for the pairs a run was trained on; it has not seen these, so leave --folds out"
         )
     if asked is not None or not learned:
         return asked or 0
-    done = run.folder / "metrics.json"
-    seconds = json.loads(done.read_text(encoding="utf-8")).get("seconds") if done.exists() else None
+    if len(data.images) < 2 * FEWEST or len(data) < 3 * run.config.train.batch_size:
+        return 0
+    seconds = read_summary(run.folder).get("seconds")
     return 2 if isinstance(seconds, (int, float)) and seconds <= _PATIENCE else 0
 
 
@@ -223,12 +227,21 @@ def _compared(verdicts: Verdicts, data: PairData, config: DataConfig | None, tru
         assert config is not None
         mismatched = _truth_column(config, data.split, truth)
         return with_truth(verdicts, mismatched, table.image_rows, table.text_rows, None)
-    if table.truth is None:
+    _refuse_no_truth(config, data, truth)
+    assert table.truth is not None
+    return with_truth(verdicts, table.truth.mismatched, table.image_rows, table.text_rows, who_belongs(data))
+
+
+def _refuse_no_truth(config: DataConfig | None, data: PairData, truth: bool | str) -> None:
+    """Before anything is judged, which may take long."""
+    if isinstance(truth, str):
+        assert config is not None
+        _truth_column(config, data.split, truth)
+    elif truth and data.table.truth is None:
         raise InputError(
             f"nobody injected mismatches into {data.name}, so there is no truth to compare with; name a column of the"
             " table that says which pairs are mismatched: --truth-column NAME"
         )
-    return with_truth(verdicts, table.truth.mismatched, table.image_rows, table.text_rows, who_belongs(data))
 
 
 _YES = {"1", "1.0", "true", "yes", "mismatched", "wrong"}

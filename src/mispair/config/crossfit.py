@@ -36,8 +36,11 @@ def cross_fit(config: RunConfig, data: PairData, evaluator: Evaluator, folds: in
     A fold holds whole images, and its candidates are its own images and texts: no other network has learned those.
     """
     images = len(data.images)
-    if not 2 <= folds <= images // FEWEST:
-        raise InputError(f"--folds must be between 2 and {max(2, images // FEWEST)} for {images:,} images, got {folds}")
+    most = images // FEWEST
+    if most < 2:
+        raise InputError(f"cross-fitting needs at least {2 * FEWEST} images, got {images:,}; leave --folds out")
+    if not 2 <= folds <= most:
+        raise InputError(f"--folds must be between 2 and {most:,} for {images:,} images, got {folds}")
     fold_of_image = Streams(config.seed).numpy("audit/folds").permutation(images) % folds
     fold = fold_of_image[data.table.image_rows]
     given: Floats | None = None

@@ -37,5 +37,6 @@ def train_row(name: str, folder: Path, journal: Journal, pictures: int = 2000) -
     config = load_config(between={"train": _BUDGET, **ROWS[name]}, sets=[f"data.scenes.pictures={pictures}"])
     with journal:
         run = assemble(config, folder, Engine(config.engine), journal)
-        run.trainer.fit()
+        if run.trainer.fit().stopped:
+            raise KeyboardInterrupt
     return Row(name, finish(run), judge_rematching(run))

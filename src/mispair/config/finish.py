@@ -23,6 +23,7 @@ def finish(assembly: Assembly) -> dict[str, Any]:
     """The summary of the run, also written to its folder."""
     config, folder, trainer = assembly.config, assembly.folder, assembly.trainer
     progress = trainer.progress
+    _write_alignment(assembly)
     polish_stand_ins(assembly)
     summary: dict[str, Any] = {
         "method": config.method.name,
@@ -46,13 +47,18 @@ def finish(assembly: Assembly) -> dict[str, Any]:
         run = load_run(folder, trainer.engine.device)
         summary["test"] = RecallEvaluator(run.open_split("test"))(run.models)
     summary |= _split_summary(assembly)
-    ranked = ranked_alignments(assembly)
-    if ranked is not None:
-        last = str(progress.epoch - 1)
-        write_text(folder / "alignment.json", json.dumps({"epochs": {last: ranked}}) + "\n")
     write_text(folder / "metrics.json", json.dumps(summary, indent=2) + "\n")
     write_text(folder / "README.md", model_card(config, summary))
     return summary
+
+
+def _write_alignment(assembly: Assembly) -> None:
+    """First of all and once: what rematching saw in the last epoch is gone when a killed run comes here again."""
+    path = assembly.folder / "alignment.json"
+    ranked = None if path.exists() else ranked_alignments(assembly)
+    if ranked is not None:
+        last = str(assembly.trainer.progress.epoch - 1)
+        write_text(path, json.dumps({"epochs": {last: ranked}}) + "\n")
 
 
 def _has_test(data: DataConfig) -> bool:

@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]  # done, of how many
 
 def list_data_splits(config: DataConfig) -> list[str]:
     """The splits `config` can open, in the usual order; "all" where the data has none."""
-    config = _located(config)
+    config = located(config)
     if config.path == "scenes":
         return list(split_sizes(config.scenes))
     path = Path(config.path)
@@ -37,7 +37,7 @@ def list_data_splits(config: DataConfig) -> list[str]:
 
 def open_source(config: DataConfig, split: str, progress: Progress | None = None) -> Source:
     """One split as it lies there, before noise, words and batches."""
-    source = _open(_located(config), split, progress)
+    source = _open(located(config), split, progress)
     return _limited(source, config)
 
 
@@ -72,7 +72,7 @@ def train_captions(config: DataConfig) -> Sequence[str] | None:
         raise InputError(f"the vocabulary is made from the train split, but {error}; or set data.vocabulary") from None
 
 
-def _located(config: DataConfig) -> DataConfig:
+def located(config: DataConfig) -> DataConfig:
     """A folder of pictures with a metadata file, as Hugging Face has them, is the table in it; so is one lone table."""
     folder = Path(config.path)
     if config.path == "scenes" or not os.path.isdir(folder) or list_splits(folder):

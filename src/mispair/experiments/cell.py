@@ -46,7 +46,8 @@ def run_cell(cell: Cell, keep: bool, tell: Tell) -> None:
     if fresh and cell.folder.exists():
         shutil.rmtree(cell.folder)  # begun under other values, or before its first save
     cell.folder.mkdir(parents=True, exist_ok=True)
-    write_text(cell.folder / "cell.json", json.dumps({"code": code_hash()}) + "\n")
+    if not (cell.folder / "cell.json").exists():
+        write_text(cell.folder / "cell.json", json.dumps({"code": code_hash()}) + "\n")
     with _Journal(cell, tell) as journal:
         try:
             run = _assemble(cell, engine, journal, fresh)
@@ -76,7 +77,10 @@ def _assemble(cell: Cell, engine: Engine, journal: Journal, fresh: bool) -> Asse
 
 def _write_truth(cell: Cell, run: Assembly) -> None:
     """What only evaluation may know, for the table: which pairs were mismatched, and whether rematches hit."""
-    truth, rematching = run.train.table.truth, judge_rematching(run)
+    truth = run.train.table.truth
+    if json.loads((cell.folder / "cell.json").read_text(encoding="utf-8")).get("rematching") is not None:
+        return  # judged before the cell was killed: what rematching saw in its last epoch is gone now
+    rematching = judge_rematching(run)
     if truth is not None:
         write_atomically(cell.folder / "truth.npy", lambda path: _save(path, truth.mismatched))
     about = {"code": code_hash(), "rematching": None if rematching is None else asdict(rematching)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
 import time
@@ -12,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from mispair.config.assemble import assemble
+from mispair.config.assemble import assemble, read_summary
 from mispair.config.schema import RunConfig
 from mispair.data.sources import open_pairing
 from mispair.experiments.grid import Cell
@@ -75,7 +74,7 @@ class TimeLeft:
 
 def past_seconds(cell: Cell) -> float:
     """What a finished cell took."""
-    return float(json.loads((cell.folder / "metrics.json").read_text(encoding="utf-8"))["seconds"])
+    return float(read_summary(cell.folder)["seconds"])
 
 
 def measure(config: RunConfig) -> float:
@@ -112,7 +111,8 @@ def _epochs(config: RunConfig) -> list[float]:
         with Watch(path / "metrics.jsonl", Console(quiet=True)) as journal:
             run = assemble(config, path, Engine(config.engine), journal)
             run.trainer.evaluator = _Unjudged()
-            run.trainer.fit()
+            if run.trainer.fit().stopped:
+                raise KeyboardInterrupt
     return seconds
 
 

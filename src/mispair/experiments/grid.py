@@ -57,7 +57,7 @@ class Cell:
         """Finished cells are never run again; one that ran under another configuration is not this cell."""
         done = (self.folder / "metrics.json").exists()
         if self.config is None:
-            return "finished" if done and self._scored() else "new"
+            return "finished" if done and self._scored() and not self._outdated() else "new"
         if not (self.folder / "config.yaml").exists():
             return "new"
         same = self._same()
@@ -69,6 +69,12 @@ class Cell:
     def ranks_more(self) -> bool:
         """Whether something else than the test split as one gallery is asked for; it is kept in `gallery.json`."""
         return [(e.split, e.folds) for e in self.evaluate] != [("test", None)]
+
+    def _outdated(self) -> bool:
+        """Whether a member of this ensemble is gone or was trained again since."""
+        own = (self.folder / "metrics.json").stat().st_mtime_ns
+        members = [member / "metrics.json" for member in self.members]
+        return not all(path.exists() and path.stat().st_mtime_ns <= own for path in members)
 
     def _scored(self) -> bool:
         if not self.ranks_more:

@@ -74,7 +74,11 @@ class Workers:
             if cell is None:
                 return
             connection, process = self._idle.pop() if self._idle else self._start()
-            connection.send(cell)
+            try:
+                connection.send(cell)
+            except OSError:  # it died while it had nothing to do: another one takes the cell
+                waiting.insert(0, cell)
+                continue
             self._busy[connection] = (process, cell)
 
     def _start(self) -> tuple[Connection, Any]:
@@ -100,7 +104,10 @@ class Workers:
             return News(cell, "stopped" if self.stopping else "failed", text=text)
         if news.kind != "epoch":
             del self._busy[connection]
+        if news.kind in ("finished", "failed"):
             self._idle.append((connection, process))
+        if news.kind == "stopped" and not self.stopping:  # somebody stopped this worker alone
+            return News(cell, "failed", text="its process was asked to stop; the same command goes on with it")
         return news
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from mispair.functional.contrast import active_complementary, log_probabilities
 from mispair.methods.about import About
+from mispair.methods.devices import device_of
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch
@@ -62,21 +63,21 @@ class CRCL:
         self._resting = self._believing = False
 
     def epoch(self, epoch: int, run: Run) -> None:
-        if self.labels is None:
-            self.labels = torch.ones(run.pairs)
+        labels = torch.ones(run.pairs) if self.labels is None else self.labels
+        self.labels = labels.to(device_of(self.net))
         if epoch in self.config.restart_at:
             run.restart("net", self.make)
         began = max((start for start in self.config.restart_at if start <= epoch), default=0)
         self._resting = epoch - began < self.config.warmup_epochs
         self._believing = epoch == self.config.warmup_epochs - 1 and began == 0
         run.sweep(self._step, batch=None)
-        doubt = 1 - self.labels.double().numpy()
+        doubt = 1 - self.labels.double().cpu().numpy()
         run.record(signal=doubt, posterior=doubt, mismatched=doubt > 0.5)
 
     def _step(self, run: Run, batch: PairBatch) -> None:
         config = self.config
         scores = self.net.link(self.net.similarity(*run.encode(self.net, batch))).float()
-        labels = self._refine(scores.detach(), batch.pair_ids.cpu()).to(scores.device)
+        labels = self._refine(scores.detach(), batch.pair_ids)
         losses = active_complementary(scores, labels, config.temperature, config.negative_weight)
         run.log(loss=losses.mean(), label=labels.mean())
         run.minimize("net", losses.mean())
@@ -85,7 +86,7 @@ class CRCL:
         """The labels to train with; what is remembered of them may differ."""
         assert self.labels is not None
         v2t, t2v = log_probabilities(scores, self.config.temperature)
-        predicted = (0.5 * (v2t.exp() + t2v.exp())).diagonal().cpu()
+        predicted = (0.5 * (v2t.exp() + t2v.exp())).diagonal()
         labels = self.labels[ids]
         if not self._resting:
             labels = self.config.memory * labels + (1 - self.config.memory) * predicted
@@ -97,4 +98,4 @@ class CRCL:
         return {} if self.labels is None else {"labels": self.labels.clone()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.labels = state["labels"].clone() if "labels" in state else None
+        self.labels = state["labels"].clone().to(device_of(self.net)) if "labels" in state else None

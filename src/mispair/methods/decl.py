@@ -16,15 +16,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
 from mispair.functional.evidence import dirichlet_loss, evidence, rivalry, uncertainty
 from mispair.functional.ranking import triplet
 from mispair.methods.about import About
+from mispair.methods.devices import device_of
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch
@@ -65,13 +64,13 @@ class DECL:
         self.net: Any = net
         self.modules: Mapping[str, nn.Module] = {"net": net}
         self.steps = 0  # of the whole run, warm-up included
-        self._matched: NDArray[np.bool_] | None = None  # this epoch's labels; None while warming up
+        self._matched: Tensor | None = None  # (N,) bool, this epoch's labels; None while warming up
 
     def epoch(self, epoch: int, run: Run) -> None:
         self._matched = self._label(run) if epoch >= self.config.warmup_epochs else None
         run.sweep(self._step, batch=None)
 
-    def _label(self, run: Run) -> NDArray[np.bool_]:
+    def _label(self, run: Run) -> Tensor:
         """1 where a pair has the most evidence of its batch, both directions together."""
 
         def score(batch: PairBatch) -> dict[str, Tensor]:
@@ -82,17 +81,17 @@ class DECL:
         mismatched = found["rivalry"] > 0.5
         run.log(matched=1 - mismatched.mean(), uncertainty=found["uncertainty"].mean())
         run.record(signal=found["rivalry"], posterior=found["rivalry"], mismatched=mismatched)
-        return ~mismatched
+        return torch.from_numpy(~mismatched).to(device_of(self.net))
 
     def _step(self, run: Run, batch: PairBatch) -> None:
         config = self.config
         logits = self._logits(run, batch)
         matched = torch.ones(len(logits), dtype=torch.bool, device=logits.device)
         if self._matched is not None:
-            matched = torch.from_numpy(self._matched[batch.pair_ids.cpu().numpy()]).to(logits.device)
+            matched = self._matched[batch.pair_ids]
         found, target = evidence(logits, config.temperature), torch.diag(matched.to(logits.dtype))
         belief = dirichlet_loss(found, target, config.kl_weight) + dirichlet_loss(found.T, target, config.kl_weight)
-        ranking = triplet(torch.tanh(logits), config.margin, "top_k", self._hardness(len(logits)))[matched]
+        ranking = triplet(torch.tanh(logits), config.margin, "top_k", self._hardness(len(logits))) * matched
         run.log(loss=belief.mean(), hinge=ranking.sum() / matched.sum().clamp(min=1))
         run.minimize("net", belief.mean() + config.ranking_weight * ranking.sum())
         self.steps += 1

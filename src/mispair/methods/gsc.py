@@ -25,6 +25,7 @@ from mispair.functional.consistency import structures
 from mispair.functional.contrast import info_nce, log_probabilities
 from mispair.functional.mixture import fit_gaussian_mixture
 from mispair.methods.about import About
+from mispair.methods.devices import device_of
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch
@@ -68,16 +69,16 @@ class GSC:
         self.columns: dict[str, Tensor] = {}
 
     def epoch(self, epoch: int, run: Run) -> None:
-        if not self.columns:
-            self.columns = {name: torch.ones(run.pairs) for name in _COLUMNS}
+        columns = self.columns or {name: torch.ones(run.pairs) for name in _COLUMNS}
+        self.columns = {name: column.to(device_of(self.net)) for name, column in columns.items()}
         run.sweep(self._step, batch=None)
         self._trust(run)
 
     def _step(self, run: Run, batch: PairBatch) -> None:
-        config, ids = self.config, batch.pair_ids.cpu()
+        config, ids = self.config, batch.pair_ids
         images, texts = run.encode(self.net, batch)
         scores = self.net.link(self.net.similarity(images, texts)).float()
-        trust = torch.minimum(self.columns["structural"][ids], self.columns["predicted"][ids]).to(scores.device)
+        trust = torch.minimum(self.columns["structural"][ids], self.columns["predicted"][ids])
         pooled = self.net.pool_images(images).float(), self.net.pool_texts(texts).float()
         by_image, by_text = structures(*pooled, trust)
         pairs = 0.5 * trust * info_nce(scores, config.temperature)
@@ -86,11 +87,12 @@ class GSC:
         run.minimize("net", pairs.mean() + config.structure_weight * structure.mean())
         with torch.no_grad():
             v2t, t2v = log_probabilities(scores, config.temperature)
-            self.columns["prediction"][ids] = (0.5 * (v2t.exp() + t2v.exp())).diagonal().cpu()
-            self.columns["agreement"][ids] = cosine_similarity(by_image, by_text).cpu()
+            self.columns["prediction"][ids] = (0.5 * (v2t.exp() + t2v.exp())).diagonal()
+            self.columns["agreement"][ids] = cosine_similarity(by_image, by_text)
 
     def _trust(self, run: Run) -> None:
         """Renew both running means from what the pass has seen."""
+        self.columns = {name: column.cpu() for name, column in self.columns.items()}
         apart = 1 - self.columns["agreement"].double()
         fit = fit_gaussian_mixture(apart)
         for name, newest in (
@@ -106,4 +108,4 @@ class GSC:
         return {name: column.clone() for name, column in self.columns.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.columns = {name: column.clone() for name, column in state.items()}
+        self.columns = {name: column.clone().to(device_of(self.net)) for name, column in state.items()}

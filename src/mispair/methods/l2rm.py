@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from mispair.functional.contrast import info_nce, symmetric_cross_entropy
@@ -92,6 +92,14 @@ class L2RMConfig(Section):
     siblings: Literal["auto", "always", "never"] = "auto"  # texts shown with one image; auto: as long as they agree
     sibling_weight: float = Field(default=1.0, ge=0.0)
 
+    @model_validator(mode="after")
+    def _go_together(self) -> L2RMConfig:
+        if self.cost == "paper" and self.sees == "queue" and self.queue_sides == "both":
+            raise ValueError("cost=paper is a layer of one batch's width: it cannot see the texts of past batches")
+        if self.stop == "potentials" and (self.mass == 1.0 or self.entropy_on == "plan"):
+            raise ValueError("stop=potentials is the released iteration: it needs mass below 1 and entropy_on=extended")
+        return self
+
     @classmethod
     def paper(cls) -> L2RMConfig:
         """As written."""
@@ -132,6 +140,7 @@ class L2RM:
         self.queue = Queue(past, config.queue_sides, config.queue_features)
         self.pool: Pool | None = None
         self._inside = False  # whether a saved state needs the pool
+        self._shown: Tensor | None = None  # (N,) the image each pair shows
         self.forbid, self.mass = True, 0.1
         self.kinship = Kinship(config.siblings, config.sibling_weight)
 
@@ -264,11 +273,12 @@ class L2RM:
 
     def _teach(self, run: Run, images: Encoded, texts: Encoded, others: Encoded) -> Tensor:
         """Hide a few matched images among mismatched ones; their captions are known (Sec. 4.2, Eq. 6)."""
-        count = int(torch.randint(1, max(2, self.batch_size // 10 + 1), (), generator=run.rng))
+        places = min(self.batch_size, len(others))
+        count = min(places, int(torch.randint(1, max(2, self.batch_size // 10 + 1), (), generator=run.rng)))
         keys = torch.randperm(len(texts), generator=run.rng)[:count].to(texts.mask.device)
-        slots = torch.randperm(self.batch_size, generator=run.rng)[:count].to(texts.mask.device)
+        slots = torch.randperm(places, generator=run.rng)[:count].to(texts.mask.device)
         with torch.no_grad():
-            among = torch.arange(self.batch_size, device=slots.device)
+            among = torch.arange(places, device=slots.device)
             among[slots] = len(others) + keys
             hidden = others.detached().joined(images.detached()).take(among)
             if self.config.cost == "paper":  # reads only the rows of the matching cells
@@ -300,8 +310,9 @@ class L2RM:
             cost = self._transport_cost(scores, images, texts)
         given = None
         if self.forbid:
-            shown = torch.from_numpy(run.image_of).to(text_ids.device)
-            given = shown[image_ids][:, None] == shown[text_ids][None, :]
+            if self._shown is None or self._shown.device != text_ids.device:  # once, not in every step
+                self._shown = torch.from_numpy(run.image_of).to(text_ids.device)
+            given = self._shown[image_ids][:, None] == self._shown[text_ids][None, :]
         # One image may take one caption, however many images there are.
         room = scores.new_full((len(scores),), 1 / min(scores.shape)) if len(scores) > scores.shape[1] else None
         return partial_transport(

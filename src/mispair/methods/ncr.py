@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -26,7 +25,8 @@ from mispair.functional.consistency import correspondence, refine_label
 from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
 from mispair.functional.splitting import split_losses
 from mispair.methods.about import About
-from mispair.methods.peers import PEERS, judging, of_batch, record_both, score, streams_of, survey_losses
+from mispair.methods.devices import device_of
+from mispair.methods.peers import PEERS, judging, record_both, score, streams_of, survey_losses
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch, Split
@@ -80,7 +80,8 @@ class NCR:
         for student, teacher in PEERS:
             split = splits[teacher]
             streams = streams_of(split, use_mismatched, self.batch_size)
-            run.sweep(partial(self._step, student, teacher, 1 - split.p_mismatch), **streams)
+            p_matched = torch.from_numpy(1 - split.p_mismatch).float().to(device_of(self.modules[student]))
+            run.sweep(partial(self._step, student, teacher, p_matched), **streams)
 
     def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
         losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
@@ -104,7 +105,7 @@ class NCR:
         self,
         student: str,
         teacher: str,
-        p_matched: NDArray[np.float64],
+        p_matched: Tensor,
         run: Run,
         matched: PairBatch,
         mismatched: PairBatch | None = None,
@@ -112,7 +113,7 @@ class NCR:
         net, peer, margin = self.modules[student], self.modules[teacher], self.config.margin
         with judging(net, peer):
             prediction = correspondence(score(run, net, matched), margin)
-            labels = self._refine(of_batch(p_matched, matched), prediction)
+            labels = self._refine(p_matched[matched.pair_ids], prediction)
             if mismatched is not None:
                 both = [correspondence(score(run, judge, mismatched), margin) for judge in (net, peer)]
         run.log(loss=self._learn(run, student, matched, labels))

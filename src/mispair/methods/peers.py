@@ -39,12 +39,6 @@ def score(run: Run, network: Any, batch: PairBatch, sparse: bool = False) -> Ten
     return scores
 
 
-def of_batch(values: NDArray[np.float64], batch: PairBatch) -> Tensor:
-    """The batch's share of a per-pair array (N,), as float32 where the batch lives."""
-    ids = batch.pair_ids
-    return torch.from_numpy(values[ids.cpu().numpy()]).float().to(ids.device)
-
-
 def survey_losses(run: Run, networks: Mapping[str, nn.Module], margin: float) -> dict[str, NDArray[np.float64]]:
     """Each network's mean-negative triplet loss on every pair, in one pass over the data."""
     return run.survey(

@@ -24,6 +24,17 @@ class Past:
     pairs: PairBatch | None  # to be encoded anew
     encoded: tuple[Encoded, Encoded] | None  # as it was
 
+    def to(self, device: torch.device) -> Past:
+        """The same batch on `device`: a restored one comes on the host."""
+        if self.ids.device == device:
+            return self
+        moved = (
+            None
+            if self.encoded is None
+            else tuple(Encoded(e.values.to(device), e.mask.to(device)) for e in self.encoded)
+        )
+        return Past(self.ids.to(device), None if self.pairs is None else self.pairs.to(device), moved)  # type: ignore[arg-type]
+
     def images(self, run: Run, net: Any) -> Encoded:
         return self.encoded[0] if self.encoded is not None else run.encode_images(net, self.pairs)  # type: ignore[arg-type]
 
@@ -44,7 +55,7 @@ class Queue:
         """A batch as encoded and, after it, what the queue holds: images, texts, and the pairs they come from."""
         encoded = images.detached(), texts.detached()
         image_ids = text_ids = batch.pair_ids
-        for past in self.past:
+        for past in (past.to(image_ids.device) for past in self.past):
             fresh = ~torch.isin(past.ids, image_ids)  # a short stream brings the same pair again
             images = images.joined(past.images(run, net).take(fresh))
             image_ids = torch.cat([image_ids, past.ids[fresh]])
@@ -56,7 +67,9 @@ class Queue:
         return images, texts, image_ids, text_ids
 
     def state(self) -> list[dict[str, Tensor]]:
-        return [_flat(past) for past in self.past]
+        """Empty with several processes: each holds its own share of a batch, and the saved file is one for all."""
+        shared = any(past.pairs is not None and len(past.pairs.images) < len(past.ids) for past in self.past)
+        return [] if shared else [_flat(past) for past in self.past]
 
     def restore(self, state: list[dict[str, Tensor]]) -> None:
         self.past = [self._past(tensors) for tensors in state]

@@ -64,7 +64,9 @@ class Kinship:
         if self._siblings is None:
             self._siblings = Siblings(image_of)
             if epoch == 0:
-                self.trusted = self.when != "never" and self._siblings.any
+                self.trusted = (
+                    self.when != "never" and self._siblings.any and (self.when == "always" or self.weight > 0)
+                )
         total, steps = self._seen.tolist()
         if self.when == "auto" and steps:
             self.trusted = total / steps > AGREED

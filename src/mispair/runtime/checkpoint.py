@@ -47,6 +47,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         raise InputError(
             f"{path} could not be written ({error}); is the disk full? The previous save is intact"
         ) from error
+    except BaseException:  # a second Ctrl-C
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_text(path: Path, text: str) -> None:

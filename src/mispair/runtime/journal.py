@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -90,7 +91,7 @@ class Journal:
         """Forget what was written behind `size`: it will be written again."""
         if self.path is not None and self.path.exists():
             with self.path.open("rb+") as file:
-                file.truncate(size)
+                file.truncate(min(size, os.fstat(file.fileno()).st_size))
 
     def say(self, sentence: str) -> None:
         self.console.print(sentence, highlight=False, soft_wrap=True)
