@@ -72,7 +72,19 @@ def _origin(grid: Grid, down: dict[str, Any]) -> list[str]:
     code = sorted({result.code for found in grid.results.values() for result in found.values()})
     cells = sum(len(found) for found in grid.results.values())
     return [
-        f"{cells} cells. Made by: " + "; ".join(f"`{command}`" for command in down["commands"]) + ".",
+        f"{cells} cells. Made by {_commands(grid, down)}. Seconds are those of the clock, with whatever else the machine "
+        "did: compare passes.",
         "Code: " + "; ".join(code) + ".",
         f"Hardware: {down['hardware']}. Versions: {down['versions']}.",
     ]
+
+
+def _commands(grid: Grid, down: dict[str, Any]) -> str:
+    """What was typed; of a grid that was filled in many parts the one command that makes the same."""
+    said = down["commands"]
+    if len(said) <= 2:
+        return "; ".join(f"`{command}`" for command in said)
+    whole = (
+        f"mispair experiments run {grid.spec.name} --data {down['data']} -o {grid.spec.name} --seeds {down['seeds']}"
+    )
+    return f"`{whole}`, in {len(said)} parts (`experiment.json` has them)"

@@ -1,4 +1,4 @@
-"""One paper per file. A method is added here: one entry in METHODS, one in MethodConfig."""
+"""One paper per file. A method is added here: one entry each in MethodConfig, METHODS and PRESETS."""
 
 from __future__ import annotations
 
