@@ -72,8 +72,8 @@ def _origin(grid: Grid, down: dict[str, Any]) -> list[str]:
     code = sorted({result.code for found in grid.results.values() for result in found.values()})
     cells = sum(len(found) for found in grid.results.values())
     return [
-        f"{cells} cells. Made by {_commands(grid, down)}. Seconds are those of the clock, with whatever else the machine "
-        "did: compare passes.",
+        f"{cells} cells. Made by {_commands(grid, down)}. "
+        "Seconds are those of the clock, with whatever else the machine did: compare passes.",
         "Code: " + "; ".join(code) + ".",
         f"Hardware: {down['hardware']}. Versions: {down['versions']}.",
     ]
