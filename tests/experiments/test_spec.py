@@ -70,7 +70,9 @@ def test_sgraf_follows_its_members():
     [
         ({"rowz": {}}, "there is no rowz in an experiment"),
         ({"rows": {}}, "at least one row and one column"),
-        ({"rows": {"a/b": {}}}, "row 'a/b' names a folder"),
+        ({"rows": {"a/b": {}}}, "row 'a/b' names a file or folder"),
+        ({"name": "../evil"}, "name '../evil' names a file or folder"),
+        ({"figure": "sweep", "columns": {"low": {}}}, "columns that are numbers, got low"),
         ({"data": {"scenes": {"rows": ["nobody"]}}}, "data.scenes names row 'nobody'"),
         ({"data": {"scenes": {"backbones": ["sgr", "sgraf"]}}}, "sgraf is the mean of sgr and saf"),
         ({"columns": {"0.2": {"row_set": {"nobody": {}}}}}, "column 0.2 names row 'nobody'"),

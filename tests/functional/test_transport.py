@@ -282,3 +282,12 @@ def test_infinite_cost_is_fine_where_it_is_forbidden():
     cost = torch.rand(5, 5)
     cost.fill_diagonal_(math.inf)
     assert partial_transport(cost, 0.5, 0.1, torch.eye(5, dtype=torch.bool)).converged
+
+
+def test_nothing_moves_where_everything_is_forbidden() -> None:
+    """A training step does not look first: it gets an empty plan, not one of NaN."""
+    everything, given = torch.ones(3, 3, dtype=torch.bool), torch.eye(3, dtype=torch.bool)
+    cost = torch.rand(2, 3, 3, generator=torch.Generator().manual_seed(0))
+    found = partial_transport(cost, 0.2, 0.05, torch.stack([everything, given]), validate=False)
+    assert found.plan[0].tolist() == [[0.0] * 3] * 3
+    assert found.plan[1].sum().item() == pytest.approx(0.2)

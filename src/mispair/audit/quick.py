@@ -26,7 +26,7 @@ def quick_audit(
     image_embeddings: Any,
     text_embeddings: Any,
     *,
-    image_ids: Sequence[str] | None = None,
+    image_ids: Sequence[str | int] | None = None,
     captions: Sequence[str] | None = None,
     data: dict[str, Any] | None = None,
     tell: Tell = silent,
@@ -49,7 +49,8 @@ def quick_audit(
         if given is not None and len(given) != len(a):
             raise InputError(f"there are {len(given):,} {name} for {len(a):,} pairs; expected one for each")
     rows = np.arange(len(a))
-    return _judge(a, b, PairTable(rows, rows, captions, image_ids), data, tell)
+    names = None if image_ids is None else [str(name) for name in image_ids]
+    return _judge(a, b, PairTable(rows, rows, captions, names), data, tell)
 
 
 def quick_audit_files(

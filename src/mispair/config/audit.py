@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -21,6 +20,7 @@ from mispair.audit.truth import who_belongs, with_truth
 from mispair.audit.verdicts import Verdicts
 from mispair.config.assemble import LoadedRun, load_run, read_summary
 from mispair.config.crossfit import cross_fit
+from mispair.config.splits import read_split
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
 from mispair.data.rows import read_rows
@@ -175,7 +175,7 @@ def _history(folder: Path, pairs: int) -> NDArray[np.float64] | None:
     files = sorted((folder / "split.parquet").glob("epoch-*.parquet"))
     if not files:
         return None
-    table = pq.read_table(files[-1])
+    table = read_split(files[-1])
     if "signal" not in table.column_names or table.num_rows != pairs:
         return None
     signal: NDArray[np.float64] = table["signal"].to_numpy().astype(np.float64)

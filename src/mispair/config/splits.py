@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
+
+from mispair.errors import InputError
 
 
 def last_split(folder: Path) -> dict[str, np.ndarray[Any, Any]] | None:
@@ -14,5 +17,13 @@ def last_split(folder: Path) -> dict[str, np.ndarray[Any, Any]] | None:
     files = sorted((folder / "split.parquet").glob("epoch-*.parquet"))
     if not files:
         return None
-    table = pq.read_table(files[-1])
+    table = read_split(files[-1])
     return {name: table[name].to_numpy() for name in ("signal", "posterior", "mismatched")}
+
+
+def read_split(file: Path) -> pa.Table:
+    """One epoch's split as a table."""
+    try:
+        return pq.read_table(file)
+    except (OSError, pa.ArrowException):
+        raise InputError(f"{file} is damaged; delete it, or train the run again") from None

@@ -98,7 +98,7 @@ def _cost(grid: Grid) -> Drawn:
             title = f"{name}, {when} ({_epoch(chosen[when])}): matched (blue) and mismatched (orange)"
             marks = [axes.steps(list(edges), shares[-2], "matched"), axes.steps(list(edges), shares[-1], "mismatched")]
             drawings.append(
-                _drawing(grid, f"{folder.parts[-3]}-{when}", title, axes.draw(title, *marks, x_name="transport cost"))
+                _drawing(grid, f"{_place(folder)}-{when}", title, axes.draw(title, *marks, x_name="transport cost"))
             )
         headings = ("transport cost", "matched, early", "mismatched, early", "matched, late", "mismatched, late")
         rows = [
@@ -107,6 +107,11 @@ def _cost(grid: Grid) -> Drawn:
         ]
         tables.append(Table(f"Transport cost, {name}", headings, tuple(rows)))
     return Drawn(tuple(tables), tuple(drawings), tuple(notes))
+
+
+def _place(folder: Path) -> str:
+    """Row and column of a cell, for the name of a drawing."""
+    return "-".join(folder.parts[-3:-1])
 
 
 def _alignment(grid: Grid) -> Drawn:
@@ -123,7 +128,7 @@ def _alignment(grid: Grid) -> Drawn:
             title = f"{name}: {side} rows"
             style = "matched" if side == "transported" else "mismatched"
             body = axes.draw(title, axes.bars(edges, values, style), x_name="rank of the caption")
-            drawings.append(_drawing(grid, f"{folder.parts[-3]}-{side}", title, body))
+            drawings.append(_drawing(grid, f"{_place(folder)}-{side}", title, body))
         rows = [
             (Entry(str(k + 1)), *(Entry(f"{v[k]:.4f}" if k < len(v) else MISSING) for v in ranked.values()))
             for k in range(_RANKS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -92,10 +93,12 @@ class Spec(Section):
     def _consistent(self) -> Spec:
         if not self.rows or not self.columns:
             raise ValueError("an experiment needs at least one row and one column")
-        for axis, names in (("row", self.rows), ("column", self.columns)):
+        for axis, names in (("row", self.rows), ("column", self.columns), ("name", [self.name])):
             for name in names:
                 if not name or set(name) & set("/\\ ,=") or name.startswith("."):
-                    raise ValueError(f"{axis} {name!r} names a folder: no blanks, commas or slashes")
+                    raise ValueError(f"{axis} {name!r} names a file or folder: no blanks, commas or slashes")
+        if self.figure == "sweep" and not all(_number(name) for name in self.columns):
+            raise ValueError(f"a sweep is drawn over columns that are numbers, got {', '.join(self.columns)}")
         for kind, how in self.data.items():
             _refuse_unknown(f"data.{kind}", "row", [*how.rows, *how.row_set], self.rows)
             _refuse_unknown(f"data.{kind}", "column", how.columns, self.columns)
@@ -117,6 +120,13 @@ class Spec(Section):
             if stem == kind or stem.startswith((f"{kind}_", f"{kind}-")):
                 return kind
         raise InputError(f"{data}: its name is none of {known}; say with --as which settings it takes")
+
+
+def _number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _refuse_unknown(where: str, axis: str, used: Iterable[str], known: Iterable[str]) -> None:

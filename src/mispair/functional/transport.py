@@ -142,7 +142,10 @@ def _solve(
         return torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), done, rounds
     solve = extended if entropy_on == "extended" else plan_only
     f, g, done, rounds = solve(log_kernel, rho, p, q, tol, max_iter)
-    return _trim(torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), p, q), done, rounds
+    plan = _trim(torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), p, q)
+    if barred is not None:  # where every cell is forbidden nothing moves
+        plan = plan.masked_fill(barred.all(-1, keepdim=True).all(-2, keepdim=True), 0.0)
+    return plan, done, rounds
 
 
 def _trim(plan: Tensor, p: Tensor, q: Tensor) -> Tensor:
