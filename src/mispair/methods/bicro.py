@@ -1,12 +1,12 @@
 """BiCro: bi-directional cross-modal similarity consistency (Yang et al., CVPR 2023).
 
 Two networks. After warming up on the pairs of smallest loss of every batch, every epoch:
-  1. both score every given pair; each splits by a Beta mixture of its losses         -> _split
+  1. both score every given pair; each splits by a Beta mixture of its losses         -> Peers._split
   2. each network trains on the split and the labels of the other:
      a. anchors: the matched pairs that hold best against their batch                 -> _label
      b. labels: do a pair's image and text agree in how near they are to an anchor?   -> _label
-     c. in later epochs a step on the mismatched pairs, margins following the labels  -> _learn
-     d. a step on the matched pairs                                                   -> _learn
+     c. in later epochs a step on the mismatched pairs, margins following the labels  -> Peers._learn
+     d. a step on the matched pairs                                                   -> Peers._learn
 Scores of the two networks are averaged.
 
 The released code has slips; `compat` brings them back by name (see PAPERS.md).
@@ -14,7 +14,7 @@ The released code has slips; `compat` brings them back by name (see PAPERS.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -22,14 +22,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.functional.consistency import anchors, similarity_ratio
 from mispair.functional.mixture import MixtureFit
 from mispair.functional.ranking import Curve, smallest, soft_margin, triplet, triplet_by_cell
-from mispair.functional.splitting import split_losses, trust_at_least
+from mispair.functional.splitting import trust_at_least
 from mispair.methods.about import About
-from mispair.methods.peers import PEERS, judging, record_both, score, streams_of, survey_losses
+from mispair.methods.peers import Peers, judging
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import Encoded, PairBatch, Split
@@ -72,51 +72,21 @@ class BiCroConfig(Section):
         return self
 
 
-class BiCro:
-    """Two networks, each trained on what the other believes."""
+class BiCro(Peers):
+    """Labels from how alike a pair's two sides stand to trusted pairs."""
 
-    scorers: tuple[str, ...] = ("a", "b")
-    rate_scale: Mapping[str, float] = {}
+    def _warm_up_loss(self, losses: Tensor) -> Tensor:
+        return smallest(losses, self.config.warmup_share).sum()
 
-    def __init__(self, config: BiCroConfig, a: nn.Module, b: nn.Module, batch_size: int) -> None:
-        self.config = config
-        self.modules: Mapping[str, nn.Module] = {"a": a, "b": b}
-        self.batch_size = batch_size
+    def _divide(self, losses: NDArray[np.float64]) -> tuple[Split, MixtureFit]:
+        split, fit = super()._divide(losses)
+        if self._slips("posterior"):
+            posterior = 1 - unclipped_posterior(fit, losses)
+            split = Split(posterior, trust_at_least(posterior > self.config.matched_below, losses, self.batch_size))
+        return split, fit
 
-    def epoch(self, epoch: int, run: Run) -> None:
-        if epoch < self.config.warmup_epochs:
-            for student, _ in PEERS:
-                run.sweep(partial(self._warm_up, student), batch=None)
-            return
-        splits = self._split(run)
-        use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
-        for student, teacher in PEERS:
-            split = splits[teacher]
-            streams = streams_of(split, use_mismatched, self.batch_size)
-            run.sweep(partial(self._step, student, teacher), **streams)
-
-    def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
-        losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
-        run.log(loss=losses.mean())
-        run.minimize(student, smallest(losses, self.config.warmup_share).sum())
-
-    def _split(self, run: Run) -> dict[str, Split]:
-        """Each network's division of the pairs, from its mean-negative triplet loss on them."""
-        config = self.config
-        losses = survey_losses(run, self.modules, config.margin)
-        splits: dict[str, Split] = {}
-        for name, values in losses.items():
-            split, fit = split_losses(
-                values, config.mixture, self.batch_size, config.matched_below, config.when_unimodal
-            )
-            if self._slips("posterior"):
-                posterior = 1 - unclipped_posterior(fit, values)
-                decision = trust_at_least(posterior > config.matched_below, values, self.batch_size)
-                split = Split(posterior, decision)
-            splits[name] = split
-            run.log(matched=1 - split.mismatched.mean(), rate=fit.mismatch_rate)
-        record_both(run, losses, splits)
-        return splits
+    def _stepper(self, student: str, teacher: str, split: Split) -> Callable[..., None]:
+        return partial(self._step, student, teacher)
 
     def _step(
         self, student: str, teacher: str, run: Run, matched: PairBatch, mismatched: PairBatch | None = None
@@ -157,24 +127,12 @@ class BiCro:
     def _keep(self, labels: Tensor) -> Tensor:
         return torch.where(labels > self.config.label_above, labels, 0.0).clamp(0, 1)
 
-    def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
-        """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
-        losses = self._losses(score(run, self.modules[student], batch, sparse=True), labels)
-        run.minimize(student, losses.sum())
-        return losses.detach().mean()
-
     def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:
         margins = soft_margin(self.config.margin, labels, self.config.curve)
         return triplet_by_cell(scores, margins.expand_as(scores)) if self._slips("margin") else triplet(scores, margins)
 
     def _slips(self, what: Slip) -> bool:
         return self.config.compat in (what, "official")
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass
 
 
 def unclipped_posterior(fit: MixtureFit, losses: NDArray[np.float64]) -> NDArray[np.float64]:

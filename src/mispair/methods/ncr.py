@@ -1,11 +1,11 @@
 """NCR: learning with noisy correspondence (Huang et al., NeurIPS 2021).
 
 Two networks. After warming up on all pairs, every epoch:
-  1. both score every given pair; each splits by a Gaussian mixture of its losses     -> _split
+  1. both score every given pair; each splits by a Gaussian mixture of its losses     -> Peers._split
   2. each network trains on the split of the other:
      a. labels: the posterior, refined by what the network itself predicts            -> _step
-     b. a step on the matched pairs, whose margins shrink with their labels           -> _learn
-     c. in later epochs a second step on the mismatched pairs, labelled by both       -> _learn
+     b. a step on the matched pairs, whose margins shrink with their labels           -> Peers._learn
+     c. in later epochs a second step on the mismatched pairs, labelled by both       -> Peers._learn
 Scores of the two networks are averaged.
 
 The released code has slips in how margins meet scores; `compat` brings them back by name (see PAPERS.md).
@@ -13,20 +13,19 @@ The released code has slips in how margins meet scores; `compat` brings them bac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.functional.consistency import correspondence, refine_label
 from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
-from mispair.functional.splitting import split_losses
 from mispair.methods.about import About
 from mispair.methods.devices import device_of
-from mispair.methods.peers import PEERS, judging, record_both, score, streams_of, survey_losses
+from mispair.methods.peers import Peers, judging, score
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch, Split
@@ -59,47 +58,12 @@ class NCRConfig(Section):
     compat: Literal["none", "hard_margin", "first_prediction", "broadcast"] = "none"
 
 
-class NCR:
-    """Two networks, each trained on what the other believes."""
+class NCR(Peers):
+    """Labels from posterior and prediction."""
 
-    scorers: tuple[str, ...] = ("a", "b")
-    rate_scale: Mapping[str, float] = {}
-
-    def __init__(self, config: NCRConfig, a: nn.Module, b: nn.Module, batch_size: int) -> None:
-        self.config = config
-        self.modules: Mapping[str, nn.Module] = {"a": a, "b": b}
-        self.batch_size = batch_size
-
-    def epoch(self, epoch: int, run: Run) -> None:
-        if epoch < self.config.warmup_epochs:
-            for student, _ in PEERS:
-                run.sweep(partial(self._warm_up, student), batch=None)
-            return
-        splits = self._split(run)
-        use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
-        for student, teacher in PEERS:
-            split = splits[teacher]
-            streams = streams_of(split, use_mismatched, self.batch_size)
-            p_matched = torch.from_numpy(1 - split.p_mismatch).float().to(device_of(self.modules[student]))
-            run.sweep(partial(self._step, student, teacher, p_matched), **streams)
-
-    def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
-        losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
-        run.log(loss=losses.mean())
-        run.minimize(student, losses.sum())
-
-    def _split(self, run: Run) -> dict[str, Split]:
-        """Each network's division of the pairs, from its mean-negative triplet loss on them."""
-        config = self.config
-        losses = survey_losses(run, self.modules, config.margin)
-        splits: dict[str, Split] = {}
-        for name, values in losses.items():
-            splits[name], fit = split_losses(
-                values, config.mixture, self.batch_size, config.matched_below, config.when_unimodal
-            )
-            run.log(matched=1 - splits[name].mismatched.mean(), rate=fit.mismatch_rate)
-        record_both(run, losses, splits)
-        return splits
+    def _stepper(self, student: str, teacher: str, split: Split) -> Callable[..., None]:
+        p_matched = torch.from_numpy(1 - split.p_mismatch).float().to(device_of(self.modules[student]))
+        return partial(self._step, student, teacher, p_matched)
 
     def _step(
         self,
@@ -128,13 +92,6 @@ class NCR:
             return p_matched.unsqueeze(1) + (1 - p_matched.unsqueeze(1)) * prediction
         return refine_label(p_matched, prediction)
 
-    def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
-        """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
-        scores = score(run, self.modules[student], batch, sparse=True)
-        losses = self._losses(scores, labels)
-        run.minimize(student, losses.sum())
-        return losses.detach().mean()
-
     def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:
         config = self.config
         if config.compat == "hard_margin":
@@ -144,9 +101,3 @@ class NCR:
             return triplet(scores, margins)
         # The released code holds the images competing for a caption to the margins of their own rows.
         return triplet_by_cell(scores, margins if margins.ndim == 2 else margins.unsqueeze(1).expand_as(scores))
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass

@@ -1,9 +1,10 @@
-"""What methods that co-teach two networks share: who learns from whom, and judging without learning."""
+"""What methods that co-teach two networks share: who learns from whom, the epoch, and judging without learning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,80 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from mispair.functional.mixture import MixtureFit
 from mispair.functional.ranking import triplet
+from mispair.functional.splitting import split_losses
 from mispair.protocols import Run
 from mispair.types import PairBatch, Split
 
 PEERS = (("a", "b"), ("b", "a"))  # (who learns, whose split it learns from)
+
+
+class Peers:
+    """Two networks, each trained on what the other believes; scores are averaged.
+
+    A method says what warming up minimizes (`_warm_up_loss`), how losses divide the pairs (`_divide`), what a step is
+    (`_stepper`) and which margins labels deserve (`_losses`).
+    """
+
+    scorers: tuple[str, ...] = ("a", "b")
+    rate_scale: Mapping[str, float] = {}
+
+    def __init__(self, config: Any, a: nn.Module, b: nn.Module, batch_size: int) -> None:
+        self.config = config
+        self.modules: Mapping[str, nn.Module] = {"a": a, "b": b}
+        self.batch_size = batch_size
+
+    def epoch(self, epoch: int, run: Run) -> None:
+        if epoch < self.config.warmup_epochs:
+            for student, _ in PEERS:
+                run.sweep(partial(self._warm_up, student), batch=None)
+            return
+        splits = self._split(run)
+        use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
+        for student, teacher in PEERS:
+            streams = streams_of(splits[teacher], use_mismatched, self.batch_size)
+            run.sweep(self._stepper(student, teacher, splits[teacher]), **streams)
+
+    def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
+        losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
+        run.log(loss=losses.mean())
+        run.minimize(student, self._warm_up_loss(losses))
+
+    def _split(self, run: Run) -> dict[str, Split]:
+        """Each network's division of the pairs, from its mean-negative triplet loss on them."""
+        losses = survey_losses(run, self.modules, self.config.margin)
+        splits: dict[str, Split] = {}
+        for name, values in losses.items():
+            splits[name], fit = self._divide(values)
+            run.log(matched=1 - splits[name].mismatched.mean(), rate=fit.mismatch_rate)
+        record_both(run, losses, splits)
+        return splits
+
+    def _divide(self, losses: NDArray[np.float64]) -> tuple[Split, MixtureFit]:
+        config = self.config
+        return split_losses(losses, config.mixture, self.batch_size, config.matched_below, config.when_unimodal)
+
+    def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
+        """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
+        losses = self._losses(score(run, self.modules[student], batch, sparse=True), labels)
+        run.minimize(student, losses.sum())
+        return losses.detach().mean()
+
+    def _warm_up_loss(self, losses: Tensor) -> Tensor:
+        return losses.sum()
+
+    def _stepper(self, student: str, teacher: str, split: Split) -> Callable[..., None]:
+        raise NotImplementedError
+
+    def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass
 
 
 @contextmanager
