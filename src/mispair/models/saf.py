@@ -79,16 +79,18 @@ class SAF(FineGrained):
                 for mask, nodes in groups
             ]
         assert plan is not None
-        kept = [(mask, nodes, self._raw(nodes)) for mask, nodes in groups]
-        sums = [_moments(raw, mask) for mask, _, raw in kept]
         order = torch.argsort(torch.cat([group.columns for group in plan]))
         if self.bn == "per_caption":
-            mean, var, count = (torch.cat(part)[order] for part in zip(*sums, strict=True))
-            self.filter_norm.track(mean, var, count)
-            return [
-                self._filtered(nodes, mask, raw, own[0][:, None], own[1][:, None])
-                for (mask, nodes, raw), own in zip(kept, sums, strict=True)
-            ]
+            # Group by group to the end: the backward then goes back group by group too, and holds one's gradients.
+            logits, sums = [], []
+            for mask, nodes in groups:
+                raw = self._raw(nodes)
+                sums.append(_moments(raw, mask))
+                logits.append(self._filtered(nodes, mask, raw, *(own[:, None] for own in sums[-1][:2])))
+            self.filter_norm.track(*(torch.cat(part)[order] for part in zip(*sums, strict=True)))
+            return logits
+        kept = [(mask, nodes, self._raw(nodes)) for mask, nodes in groups]
+        sums = [_moments(raw, mask) for mask, _, raw in kept]
         mean, var, count = _pooled(*(torch.cat(part)[order] for part in zip(*sums, strict=True)))
         self.filter_norm.track(mean, var, count)
         return [self._filtered(nodes, mask, raw, mean, var) for mask, nodes, raw in kept]
