@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mispair.models.gru import run_packed
-from mispair.models.masked import l2, xavier
+from mispair.models.masked import blanked, l2, xavier
 
 Sequencer = Literal["gru", "linear"]
 
@@ -22,8 +22,7 @@ class RegionEncoder(nn.Module):
 
     def forward(self, images: Tensor, mask: Tensor) -> Tensor:
         # A masked slot may hold anything, a NaN included, so it is overwritten: a product with 0 would keep a NaN.
-        hidden = self.project(images.masked_fill(~mask[..., None], 0.0))
-        return l2(hidden.masked_fill(~mask[..., None], 0.0))
+        return l2(blanked(self.project(blanked(images, mask)), mask))
 
 
 class TextEncoder(nn.Module):
@@ -48,13 +47,10 @@ class TextEncoder(nn.Module):
 
     def forward(self, texts: Tensor, mask: Tensor) -> Tensor:
         parts = texts if self.embed is None else self.embed(texts)
-        parts = parts.masked_fill(~mask[..., None], 0.0)
         if self.gru is not None:
-            hidden = self.gru(parts, mask)
-        else:
-            assert self.project is not None
-            hidden = self.project(parts)
-        return l2(hidden.masked_fill(~mask[..., None], 0.0))
+            return l2(self.gru(parts, mask))
+        assert self.project is not None
+        return l2(blanked(self.project(blanked(parts, mask)), mask))
 
 
 class WordTable(nn.Module):
@@ -84,15 +80,16 @@ class BiGRU(nn.Module):
 
 
 def run_gru(gru: nn.GRU, x: Tensor, mask: Tensor, backwards: bool = False) -> Tensor:
-    """Hidden states (N, L, D) of a one-way GRU; beyond a sequence's length they are to be masked by the caller.
+    """Hidden states (N, L, D) of a one-way GRU; zeros beyond a sequence's length.
 
     On an accelerator the library's own kernel, over the padding too, which comes after the words and cannot reach
     them: that needs no lengths on the host (a packed sequence does), so nothing waits for the device.
     """
     if x.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
         return run_packed(gru, x, mask, backwards)
+    x = blanked(x, mask)
     hidden: Tensor = gru(turn_round(x, mask) if backwards else x)[0]
-    return turn_round(hidden, mask) if backwards else hidden
+    return blanked(turn_round(hidden, mask) if backwards else hidden, mask)
 
 
 def turn_round(x: Tensor, mask: Tensor) -> Tensor:
