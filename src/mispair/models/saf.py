@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, node_mask
 from mispair.models.groups import Group
-from mispair.models.masked import EPS, l2, xavier
+from mispair.models.masked import EPS, xavier
 from mispair.models.sizes import InputSizes, Size
 
 Statistics = Literal["per_caption", "batch"]
@@ -106,7 +106,10 @@ class SAF(FineGrained):
         gate = gate / (gate.sum(-1, keepdim=True) + EPS)
         n, k, count, s = nodes.shape
         mixed = torch.bmm(gate.to(nodes.dtype).view(-1, 1, count), nodes.view(-1, count, s)).view(n, k, s)
-        logits: Tensor = self.out(l2(mixed.to(gate.dtype)))[..., 0]
+        mixed = mixed.to(gate.dtype)
+        # out(l2(mixed)): scaled after the product, no second copy of `mixed` is kept for the backward.
+        length = torch.linalg.vector_norm(mixed, dim=-1)
+        logits: Tensor = (mixed @ self.out.weight[0]) / (length + EPS) + self.out.bias
         return logits
 
 
