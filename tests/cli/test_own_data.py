@@ -73,6 +73,14 @@ def test_the_way_of_the_guide(here: Path, mispair, monkeypatch: pytest.MonkeyPat
     assert 0 < again["data"]["pairs"] < said["data"]["pairs"]
 
 
+def test_training_and_judging_in_one_go(here: Path, mispair) -> None:
+    files = ("--features", "images.npy", "--ids", "names.txt", "--missing", "skip")
+    ok(mispair("audit", "pairs.parquet", "--train", *files, "--folds", 0, "-o", "audit", "--budget", 5))
+    assert {"audit.parquet", "look.csv", "run"} <= {file.name for file in (here / "audit").iterdir()}
+    ran = mispair("audit", "audit/run", "--features", "images.npy", "-o", "other")
+    assert (ran.code, "name it with --data" in ran.err) == (2, True)
+
+
 def test_a_run_ranks_other_data_with_the_features_it_is_told(here: Path, mispair) -> None:
     files = ("--features", "images.npy", "--ids", "names.txt", "--missing", "skip")
     ok(mispair("train", "pairs.parquet", *files, *QUICK, "-o", "run"))

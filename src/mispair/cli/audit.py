@@ -73,6 +73,8 @@ def audit(
         else:
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
+            if data is None and table and not train:
+                raise InputError("features, ids and columns describe other data: name it with --data")
             run = _train(target, {"second": second, **table}, out / "run") if train else Path(target)
             verdicts = _judge(run, data, table, split, folds, truth_column or truth, progress)
     verdicts.save(out)
@@ -108,8 +110,6 @@ def _judge(
     config = loaded.config.data
     if data is not None:
         config = options.other_data(config, data, table)
-    elif table:
-        raise InputError("features, ids and columns describe other data: name it with --data")
     return audit_run(
         loaded,
         config,
