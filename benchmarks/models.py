@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import kl_div, log_softmax
 
 from benchmarks.timing import Case
+from mispair.methods.judging import judging
 from mispair.models import InputSizes, build_model, preset
 from mispair.retrieval.scoring import score_grid
 from mispair.retrieval.shortlist import shortlist_scores
@@ -106,17 +107,17 @@ def whole_step(
 ) -> Callable[[], None]:
     """An L2RM step with a given plan: cost pass, ranking on matched pairs, symmetric KL on mismatched ones.
 
-    `rank` scores for the hardest-negative loss; `keys`: the images the cost pass is supervised on, the loop scores all.
+    `rank` scores for the hardest-negative loss; `keys`: the images the cost pass is supervised on. The released step
+    (None) encodes for the cost pass anew and scores all images; ours reads what the step has encoded, as `L2RM._teach`.
     """
 
     def run() -> None:
         work.model.zero_grad()
-        work.model.eval()
-        with torch.no_grad():
-            pictures, texts = work.encoded()
+        matched = work.encoded() if keys else None
+        with judging(work.model):
+            pictures, texts = work.encoded() if matched is None else (side.detached() for side in matched)
             score(pictures.take(slice(0, keys)), texts)
-        work.model.train()
-        ranking = oracle.hardest_triplet(rank(*work.encoded(0)))
+        ranking = oracle.hardest_triplet(rank(*(matched or work.encoded())))
         (ranking + _symmetric_kl(score(*work.encoded(1)), work.plan)).backward()
 
     return run

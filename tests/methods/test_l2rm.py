@@ -10,6 +10,8 @@ from mispair.functional.groups import shrink_to_groups
 from mispair.functional.mixture import fit_gaussian_mixture
 from mispair.methods.l2rm import L2RM, L2RMConfig
 from mispair.models import build_model
+from mispair.models.saf import SAFConfig
+from mispair.models.sgr import SGRConfig
 from mispair.models.vse import VSEConfig
 from tests.synthetic import RecordingRun, tiny_data
 
@@ -23,7 +25,8 @@ def data():
 
 def make(data, two_groups=False, **values):
     torch.manual_seed(0)
-    net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
+    backbone = values.pop("backbone", VSEConfig(embed=32, word_dim=16, words="bag"))
+    net = build_model(backbone, input_sizes(data))
     config = values.pop("config", None) or L2RMConfig(warmup_epochs=1, **values)
     run = RecordingRun(data, BATCH)
     if two_groups:  # an untrained network cannot tell them yet
@@ -100,6 +103,27 @@ def test_every_ablation_is_a_value(data, values):
     assert run.updates[-1] == "net"
     assert "mass" in run.logged
     assert np.isfinite(run.losses).all()
+
+
+@pytest.mark.parametrize("backbone", [SGRConfig(embed=16, sim=8, word_dim=8), SAFConfig(embed=16, sim=8, word_dim=8)])
+@pytest.mark.parametrize("cost", ["paper", "learned", "cosine"])
+def test_a_cost_leaves_the_network_alone(data, backbone, cost):
+    """Its running statistics too, also with a single hidden image, whose statistics would mean nothing."""
+    method, run = make(data, cost=cost, backbone=backbone)
+    net = method.net.train()
+    matched, mismatched = (data.batch(np.arange(at, at + BATCH)) for at in (0, BATCH))
+    before = {name: buffer.clone() for name, buffer in net.named_buffers()}
+    images, texts = run.encode(net, matched)
+    others = run.encode_images(net, mismatched)
+    for _ in range(10):
+        if cost == "cosine":
+            method._transport_cost(torch.zeros(BATCH, BATCH), images, texts)
+        else:
+            assert torch.isfinite(method._teach(run, images, texts, others))
+    assert net.training
+    assert before
+    for name, buffer in net.named_buffers():
+        assert torch.equal(buffer, before[name]), name
 
 
 def test_teaching_hides_matched_images_among_others_only(data):

@@ -29,7 +29,8 @@ from mispair.functional.mixture import MixtureFit
 from mispair.functional.ranking import Curve, smallest, soft_margin, triplet, triplet_by_cell
 from mispair.functional.splitting import trust_at_least
 from mispair.methods.about import About
-from mispair.methods.peers import Peers, judging
+from mispair.methods.judging import judging
+from mispair.methods.peers import Peers
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import Encoded, PairBatch, Split

@@ -33,6 +33,7 @@ from mispair.functional.ranking import triplet
 from mispair.functional.transport import partial_transport
 from mispair.methods.about import About
 from mispair.methods.costs import FixedCost, LearnedCost, PaperCost
+from mispair.methods.judging import judging
 from mispair.methods.pool import Pool
 from mispair.methods.queue import Queue
 from mispair.methods.siblings import Kinship, gist
@@ -277,7 +278,7 @@ class L2RM:
         count = min(places, int(torch.randint(1, max(2, self.batch_size // 10 + 1), (), generator=run.rng)))
         keys = torch.randperm(len(texts), generator=run.rng)[:count].to(texts.mask.device)
         slots = torch.randperm(places, generator=run.rng)[:count].to(texts.mask.device)
-        with torch.no_grad():
+        with judging(self.net):  # also when one image is all there is to score
             among = torch.arange(places, device=slots.device)
             among[slots] = len(others) + keys
             hidden = others.detached().joined(images.detached()).take(among)
@@ -322,7 +323,8 @@ class L2RM:
 
     def _transport_cost(self, scores: Tensor, images: Encoded, texts: Encoded) -> Tensor:
         if self.config.cost == "cosine":
-            scores = self.net.pool_images(images) @ self.net.pool_texts(texts).T
+            with judging(self.net):
+                scores = self.net.pool_images(images) @ self.net.pool_texts(texts).T
         cost: Tensor = self.cost(scores.detach().float())
         return cost
 

@@ -25,7 +25,8 @@ from mispair.functional.consistency import correspondence, refine_label
 from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
 from mispair.methods.about import About
 from mispair.methods.devices import device_of
-from mispair.methods.peers import Peers, judging, score
+from mispair.methods.judging import judging
+from mispair.methods.peers import Peers, score
 from mispair.protocols import Run
 from mispair.section import Section
 from mispair.types import PairBatch, Split

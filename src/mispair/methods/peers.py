@@ -1,14 +1,12 @@
-"""What methods that co-teach two networks share: who learns from whom, the epoch, and judging without learning."""
+"""What methods that co-teach two networks share: who learns from whom, and the epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -86,20 +84,6 @@ class Peers:
 
     def restore(self, state: dict[str, Any]) -> None:
         pass
-
-
-@contextmanager
-def judging(*networks: nn.Module) -> Iterator[None]:
-    """Evaluation mode and no gradient inside; afterwards the networks are as they were."""
-    before = [network.training for network in networks]
-    for network in networks:
-        network.eval()
-    with torch.no_grad():
-        yield
-    for network, training in zip(networks, before, strict=True):
-        network.train(training)
-    # Mixed precision keeps low-precision copies of weights; older torch would go on with these, without gradient.
-    torch.clear_autocast_cache()
 
 
 def score(run: Run, network: Any, batch: PairBatch, sparse: bool = False) -> Tensor:
