@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from mispair.models.masked import EPS
+from mispair.models.masked import EPS, TINY
 
-TINY = 1e-30  # a floor for divisors that are zero only where the numerator is
 SLOPE = 0.1
 
 

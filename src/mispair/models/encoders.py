@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mispair.models.gru import run_packed
-from mispair.models.masked import blanked, l2, xavier
+from mispair.models.masked import Dropout, blanked, l2, xavier
 
 Sequencer = Literal["gru", "linear"]
 
@@ -60,7 +60,7 @@ class WordTable(nn.Module):
         super().__init__()
         self.table = nn.Embedding(vocabulary, word_dim)
         nn.init.uniform_(self.table.weight, -0.1, 0.1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, words: Tensor) -> Tensor:
         out: Tensor = self.dropout(self.table(words))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-from mispair.models.masked import l2, masked_mean, masked_softmax, xavier
+from mispair.models.masked import Dropout, l2, masked_mean, masked_softmax, xavier
 
 
 class SlotNorm(nn.Module):
@@ -76,7 +76,7 @@ class ImageAttention(nn.Module):
         self.common = xavier(embed, 1, bias=False)  # softmax does not see a bias
         self.local_norm = SlotNorm(slots)
         self.overall_norm = nn.BatchNorm1d(embed)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
         local = self.dropout(self.local_norm(self.local(values), mask).tanh())
@@ -92,7 +92,7 @@ class TextAttention(nn.Module):
         self.local = xavier(embed, embed)
         self.overall = xavier(embed, embed)
         self.common = xavier(embed, 1, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
         # Where the mask can be looked at without waiting, real words only: a batch is about half padding.

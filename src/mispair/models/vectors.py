@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from mispair.models.attention import TINY, attend, attend_backward, differences, dots
-from mispair.models.masked import EPS
+from mispair.models.attention import attend, attend_backward, differences, dots
+from mispair.models.masked import EPS, l2_backward
 
 SPARSE = 0.25  # below this share of cells with gradient, the cells are packed and computed alone
 
@@ -101,12 +101,6 @@ def _unit(x: Tensor, weight: Tensor, bias: Tensor, out: Tensor, norms: Tensor) -
     torch.div(z, norm + EPS, out=out)
 
 
-def _unit_backward(grad: Tensor, unit: Tensor, norm: Tensor) -> Tensor:
-    """Gradient before l2, as a matrix (rows, S)."""
-    along = torch.linalg.vecdot(grad, unit)[..., None] / norm.clamp_min(TINY)
-    return (grad / (norm + EPS)).addcmul_(unit, along, value=-1).view(-1, grad.shape[-1])
-
-
 class _Sums:
     """Gradients gathered over the blocks of one backward; `whole`: what belongs to images is written, not added."""
 
@@ -133,7 +127,7 @@ def _block_backward(
     """Gradients of regions, Gram matrices, words (b, k, L, D), image globals (n, D) and text globals (b, k, D)."""
     seen = attend(raw, block.gram, block.region_mask, smooth)
     diff = differences(seen, block.regions, block.words)
-    dz = _unit_backward(grad[:, :, 1:], unit[:, :, 1:], norm[:, :, 1:])
+    dz = l2_backward(grad[:, :, 1:], unit[:, :, 1:], norm[:, :, 1:]).view(-1, grad.shape[-1])
     buffer = diff * diff
     sums.w_loc += dz.T @ buffer.view(-1, buffer.shape[-1])
     sums.b_loc += dz.sum(0)
@@ -143,7 +137,7 @@ def _block_backward(
     d_words -= d_diff.sum(0, keepdim=True) if block.words.shape[0] == 1 else d_diff
 
     apart = block.image_global[:, None] - block.text_global
-    dz = _unit_backward(grad[:, :, 0], unit[:, :, 0], norm[:, :, 0])
+    dz = l2_backward(grad[:, :, 0], unit[:, :, 0], norm[:, :, 0]).view(-1, grad.shape[-1])
     sums.w_glo += dz.T @ apart.square().view(-1, apart.shape[-1])
     sums.b_glo += dz.sum(0)
     d_apart = (dz.mul_(2) @ w_glo).view(apart.shape).mul_(apart)
