@@ -29,7 +29,7 @@ class _UnitLength(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, dim: int) -> Tensor:
-        norm = torch.linalg.vector_norm(x, dim=dim, keepdim=True)
+        norm: Tensor = torch.linalg.vector_norm(x, dim=dim, keepdim=True)
         unit = x / (norm + EPS)
         ctx.dim = dim
         ctx.save_for_backward(unit, norm)
@@ -38,7 +38,8 @@ class _UnitLength(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return l2_backward(grad, *ctx.saved_tensors, ctx.dim), None
+        unit, norm = ctx.saved_tensors
+        return l2_backward(grad, unit, norm, ctx.dim), None
 
 
 class Dropout(nn.Dropout):
