@@ -1,10 +1,6 @@
 """Two-component mixtures of per-pair losses: which pairs are mismatched, and how many?
 
-Letters: N losses, K histogram bins, S starting points (or bootstrap samples) fitted side by side.
-
-EM runs on a histogram, so its cost does not grow with N. Both families are exponential with two sufficient
-statistics T: (log x, log(1 - x)) for Beta, (x, x²) for Gauss. Each bin keeps its count and its mean T, so that only
-the responsibilities inside one bin are approximated.
+Letters: N losses. `em` fits, `families` knows the two distributions.
 """
 
 from __future__ import annotations
@@ -19,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.errors import InputError
+from mispair.functional.em import Bins, em, histogram, log_joint, starts
 from mispair.functional.families import (
     EDGE,
     Family,
@@ -29,7 +26,6 @@ from mispair.functional.families import (
     natural,
     normaliser,
     statistics,
-    widened,
 )
 
 SEPARATED = 2.0  # Ashman's D from which two components count as two
@@ -163,18 +159,6 @@ def decide_mismatched(
     return decision
 
 
-# ------------------------------------------------------------------------------------------------ the histogram
-
-
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """A histogram that remembers what is inside its bins."""
-
-    counts: Tensor  # (K,)
-    centres: Tensor  # (K,) mean normalised loss of each bin
-    statistics: Tensor  # (K, 2) mean T of each bin
-
-
 def _checked(losses: Tensor | NDArray[np.float64]) -> Tensor:
     values = losses.detach().cpu() if isinstance(losses, Tensor) else torch.tensor(np.asarray(losses, np.float64))
     values = values.double()
@@ -195,102 +179,6 @@ def _normalise(losses: Tensor, low: float, high: float) -> Tensor:
     return ((losses - low) / (high - low) if high > low else torch.zeros_like(losses)).clamp(EDGE, 1 - EDGE)
 
 
-def _histogram(family: Family, x: Tensor, bins: int) -> Bins:
-    index = (x * bins).long().clamp_(max=bins - 1).numpy()
-    counts = np.bincount(index, minlength=bins)
-    used = counts > 0
-    per_bin = [
-        torch.from_numpy(np.bincount(index, weights=values.numpy(), minlength=bins)[used] / counts[used])
-        for values in (x, *statistics(family, x).unbind(-1))
-    ]
-    return Bins(torch.from_numpy(counts[used]).double(), per_bin[0], torch.stack(per_bin[1:], -1))
-
-
-# ------------------------------------------------------------------------------------------------------------ EM
-
-
-def _log_joint(family: Family, bins: Bins, weights: Tensor, parameters: Tensor) -> Tensor:
-    """log(weight · density) of each bin under each component: (S, 2), (S, 2, 2) -> (S, 2, K)."""
-    level = weights.clamp(min=1e-12).log() - normaliser(family, parameters)
-    return natural(family, parameters) @ bins.statistics.T + level.unsqueeze(-1)
-
-
-def _em(
-    family: Family, bins: Bins, counts: Tensor, weights: Tensor, parameters: Tensor, tol: float, max_iter: int
-) -> tuple[Tensor, Tensor, Tensor, bool, int]:
-    """Fit S mixtures side by side: counts (S, K), weights (S, 2), parameters (S, 2, 2) -> the same, and (S,).
-
-    EM crawls where the components overlap, so every two steps are followed by a jump along them (SQUAREM, Varadhan
-    and Roland 2008), which is kept only where it raises the likelihood: that never falls.
-    """
-    share = counts / counts.sum(-1, keepdim=True)
-    likelihood = _likelihood(family, bins, share, weights, parameters)
-    for iteration in range(2, max_iter + 2, 2):
-        start = _free(family, weights, parameters)
-        first = _em_step(family, bins, share, weights, parameters)
-        second = _em_step(family, bins, share, *first)
-        step = _free(family, *first) - start
-        bend = _free(family, *second) - start - 2 * step
-        reach = (step.norm(dim=-1) / bend.norm(dim=-1).clamp(min=1e-12)).clamp(1, 128).unsqueeze(-1)
-        jump = _bound(family, start + 2 * reach * step + reach**2 * bend)
-        candidates = [
-            (_likelihood(family, bins, share, *c).nan_to_num(-math.inf), *c)
-            for c in ((weights, parameters), second, jump)
-        ]
-        scores = torch.stack([c[0] for c in candidates])
-        best = scores.argmax(0)
-        weights = torch.stack([c[1] for c in candidates])[best, torch.arange(len(best))]
-        parameters = torch.stack([c[2] for c in candidates])[best, torch.arange(len(best))]
-        gain, likelihood = scores.amax(0) - likelihood, scores.amax(0)
-        if bool((gain <= tol).all()):
-            return weights, parameters, likelihood, True, min(iteration, max_iter)
-    return weights, parameters, likelihood, False, max_iter
-
-
-def _em_step(family: Family, bins: Bins, share: Tensor, weights: Tensor, parameters: Tensor) -> tuple[Tensor, Tensor]:
-    claimed = torch.softmax(_log_joint(family, bins, weights, parameters), -2) * share.unsqueeze(-2)  # (S, 2, K)
-    weights = claimed.sum(-1)
-    target = claimed @ bins.statistics / weights.clamp(min=1e-12).unsqueeze(-1)
-    return weights, most_likely(family, target, parameters)
-
-
-def _likelihood(family: Family, bins: Bins, share: Tensor, weights: Tensor, parameters: Tensor) -> Tensor:
-    return (share * torch.logsumexp(_log_joint(family, bins, weights, parameters), -2)).sum(-1)
-
-
-def _free(family: Family, weights: Tensor, parameters: Tensor) -> Tensor:
-    """The five numbers of a mixture without their bounds, (S, 5): a jump cannot leave what they can be."""
-    odds = (weights[:, :1].clamp(min=1e-12) / weights[:, 1:].clamp(min=1e-12)).log()
-    inner = parameters.log() if family == "beta" else torch.stack([parameters[..., 0], parameters[..., 1].log()], -1)
-    return torch.cat([odds, inner.flatten(1)], 1)
-
-
-def _bound(family: Family, free: Tensor) -> tuple[Tensor, Tensor]:
-    """The mixture with these five numbers: the inverse of `_free`."""
-    odds, inner = free[:, 0].clamp(-25, 25), free[:, 1:].reshape(-1, 2, 2)
-    weights = torch.stack([torch.sigmoid(odds), torch.sigmoid(-odds)], -1)
-    if family == "beta":
-        return weights, widened(family, inner.clamp(-10, 12).exp())
-    return weights, widened(family, torch.stack([inner[..., 0], inner[..., 1].clamp(-4, 4).exp()], -1))
-
-
-def _starts(family: Family, bins: Bins) -> tuple[Tensor, Tensor]:
-    """Deterministic starting points: cut the losses in two at the best 2-means cut and at three quantiles."""
-    x, share = bins.centres, bins.counts / bins.counts.sum()
-    below = share.cumsum(0)
-    mass_x = (share * x).cumsum(0)
-    between = (mass_x[-1] * below - mass_x) ** 2 / (below * (1 - below)).clamp(min=1e-12)
-    cuts = [int(between[:-1].argmax()), *(int(torch.searchsorted(below, q)) for q in (0.25, 0.5, 0.75))]
-    weights, parameters = [], []
-    for cut in sorted({min(max(c, 0), len(x) - 2) for c in cuts}):
-        sides = (share[: cut + 1], x[: cut + 1]), (share[cut + 1 :], x[cut + 1 :])
-        weights.append(torch.stack([s.sum() for s, _ in sides]))
-        mean = torch.stack([(s * v).sum() / s.sum() for s, v in sides])
-        variance = torch.stack([(s * (v - m) ** 2).sum() / s.sum() for (s, v), m in zip(sides, mean, strict=True)])
-        parameters.append(from_moments(family, mean, variance))
-    return torch.stack(weights), torch.stack(parameters)
-
-
 def _fit(family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_iter: int, bins: int) -> MixtureFit:
     values = _checked(losses)
     if len(values) < 2:
@@ -298,18 +186,16 @@ def _fit(family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_i
     if bins < 16 or max_iter < 1 or not tol > 0:
         raise InputError(f"bins >= 16, max_iter >= 1 and tol > 0 are needed, got {bins}, {max_iter} and {tol}")
     low, high = float(values.min()), float(values.max())
-    histogram = _histogram(family, _normalise(values, low, high), bins)
-    if len(histogram.counts) < 2:  # one value repeated: everybody is alike, so nobody is mismatched
-        one = tuple(from_moments(family, histogram.centres[:1], torch.zeros(1, dtype=torch.float64))[0].tolist())
-        return MixtureFit(family, (1.0, 0.0), (one, one), low, high, True, 0, 0.0, False, histogram)
-    weights, parameters = _starts(family, histogram)
-    counts = histogram.counts.expand(len(weights), -1)
-    weights, parameters, likelihood, _, tried = _em(
-        family, histogram, counts, weights, parameters, tol, min(10, max_iter)
-    )
+    seen = histogram(family, _normalise(values, low, high), bins)
+    if len(seen.counts) < 2:  # one value repeated: everybody is alike, so nobody is mismatched
+        one = tuple(from_moments(family, seen.centres[:1], torch.zeros(1, dtype=torch.float64))[0].tolist())
+        return MixtureFit(family, (1.0, 0.0), (one, one), low, high, True, 0, 0.0, False, seen)
+    weights, parameters = starts(family, seen)
+    counts = seen.counts.expand(len(weights), -1)
+    weights, parameters, likelihood, _, tried = em(family, seen, counts, weights, parameters, tol, min(10, max_iter))
     best = likelihood.argmax(keepdim=True)
-    weights, parameters, likelihood, converged, iterations = _em(
-        family, histogram, counts[:1], weights[best], parameters[best], tol, max(max_iter - tried, 1)
+    weights, parameters, likelihood, converged, iterations = em(
+        family, seen, counts[:1], weights[best], parameters[best], tol, max(max_iter - tried, 1)
     )
     order = moments(family, parameters[0])[0].argsort()
     weight, parameter = weights[0][order], parameters[0][order]
@@ -324,10 +210,10 @@ def _fit(family: Family, losses: Tensor | NDArray[np.float64], tol: float, max_i
         float(likelihood[0]),
         # Whether there are two groups is a fact about the losses, so one family judges it for both: a Gauss component
         # at the edge has no tail to lie in, and loses likelihood to a Beta for that alone.
-        _bimodal(weight, parameter, float(likelihood[0]), histogram)
+        _bimodal(weight, parameter, float(likelihood[0]), seen)
         if family == "beta"
         else _fit("beta", values, tol, max_iter, bins).bimodal,
-        histogram,
+        seen,
     )
 
 
@@ -363,9 +249,9 @@ def _bootstrap_rate(fit: MixtureFit, samples: int = 100) -> tuple[float, float]:
     # A component as narrow as allowed may not move; the weights always can.
     held = start
     for _ in range(60):
-        claimed = torch.softmax(_log_joint(fit.family, fit.bins, held, parameters), -2)
+        claimed = torch.softmax(log_joint(fit.family, fit.bins, held, parameters), -2)
         held = (claimed * (counts / total).unsqueeze(-2)).sum(-1)
-    weights, parameters, *_ = _em(fit.family, fit.bins, counts, start, parameters, 1e-6, 60)
+    weights, parameters, *_ = em(fit.family, fit.bins, counts, start, parameters, 1e-6, 60)
     weights = torch.where((weights == start).all(-1, keepdim=True), held, weights)
     upper = moments(fit.family, parameters)[0].argmax(-1, keepdim=True)
     low, high = np.quantile(weights.gather(-1, upper).numpy(), (0.025, 0.975))
