@@ -135,6 +135,17 @@ def test_any_share_of_noise_runs(tmp_path, name, rate):
     assert all("loss" in line["train"] for line in epochs(tmp_path))  # no epoch is empty
 
 
+@pytest.mark.parametrize("backbone", ["sgr", "saf", "imram"])
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_method_trains_every_backbone(tmp_path, name, backbone):
+    """Small batches, in which a part of a batch may be a single image."""
+    sets = ("data.limit=16", "data.dev_limit=4", "data.noise.rate=0.5", "train.batch_size=16", "train.epochs=2")
+    sim = () if backbone == "imram" else ("model.sim=8",)
+    assembly, progress = train(tmp_path, name, *sets, f"model.name={backbone}", "model.embed=16", *sim)
+    assert np.isfinite(progress.best)
+    assert all(torch.isfinite(value).all() for value in parameters(assembly).values())
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_mixed_precision_trains_every_parameter(tmp_path, name):
     sets = ("data.limit=31", "engine.precision=bf16", "train.epochs=3", "data.noise.rate=0.4")
