@@ -19,7 +19,7 @@ def make_page(out: Path) -> Page:
     down = read_down(out)
     spec = parse_spec(down["spec"], str(out / "experiment.json"))
     grid = read_grid(out, spec, down["kind"], int(down["seeds"]))
-    about = [f"{spec.shows}. Data: {down['data']} (settings of {grid.kind})."]
+    about = [f"{spec.shows[:1].upper()}{spec.shows[1:]}. Data: {down['data']} (settings of {grid.kind})."]
     if spec.about:
         about.append(spec.about)
     drawn = draw(grid)
