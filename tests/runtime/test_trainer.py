@@ -105,6 +105,14 @@ def test_stopped_twice_is_the_same_run(tmp_path, whole):
     assert epochs(tmp_path) == whole[1]
 
 
+def test_a_killed_write_leaves_nothing_behind_a_resumed_run(tmp_path):
+    run(tmp_path, *L2RM, stop_after=2)
+    for half_written in (tmp_path / ".config.yaml.1.tmp", tmp_path / "last" / ".state.pt.1.tmp"):
+        half_written.write_bytes(b"half")
+    run(tmp_path, *L2RM, resume=True, stop_after=3)
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
 def test_dropout_goes_on_where_it_was(tmp_path):
     sets = (*L2RM, "model.dropout=0.3")
     assembly, _ = run(tmp_path / "whole", *sets)

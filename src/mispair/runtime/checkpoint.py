@@ -56,6 +56,12 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
+def clear_leftovers(folder: Path) -> None:
+    """Remove what a killed run was writing when it was killed."""
+    for leftover in (*folder.glob(".*.tmp"), *(folder / "last").glob(".*.tmp")):
+        leftover.unlink(missing_ok=True)
+
+
 def save_state(folder: Path, state: dict[str, Any]) -> None:
     """Everything needed to go on."""
     write_atomically(folder / "last" / "state.pt", lambda path: torch.save({"format": FORMAT, **state}, path))

@@ -25,7 +25,7 @@ from mispair.data.pairs import PairData
 from mispair.data.streams import lockstep, survey_batches
 from mispair.errors import InputError
 from mispair.protocols import Companions, Evaluator, Method, RetrievalModel
-from mispair.runtime.checkpoint import load_state, save_model, save_state
+from mispair.runtime.checkpoint import clear_leftovers, load_state, save_model, save_state
 from mispair.runtime.engine import Engine
 from mispair.runtime.history import write_epoch
 from mispair.runtime.journal import Journal
@@ -120,6 +120,7 @@ class Trainer:
                 f"{self.folder} was started with another {' and '.join(changed)}; "
                 "resume it unchanged, or start a new run in another folder"
             )
+        clear_leftovers(self.folder)
         self.progress = Progress(**state["progress"])
         for name, module in self.method.modules.items():
             module.load_state_dict(state["modules"][name])
