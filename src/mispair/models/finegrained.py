@@ -10,6 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from mispair.errors import InputError
+from mispair.models.autograd import differentiable
 from mispair.models.base import Backbone, check_encoded
 from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
 from mispair.models.groups import Group, by_length, in_order
@@ -203,8 +204,7 @@ class Pairs:
 
     def _apply(self, *args: Tensor | None) -> Tensor:
         if torch.is_grad_enabled():
-            out: Tensor = SimilarityVectors.apply(*args, *self.maps, self.smooth)  # type: ignore[no-untyped-call]
-            return out
+            return differentiable(SimilarityVectors, *args, *self.maps, self.smooth)
         with torch.autocast(self.regions.device.type, enabled=False):
             return vectors(Side(*args), self.maps, self.smooth)[0]  # type: ignore[arg-type]
 

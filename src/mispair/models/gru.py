@@ -14,12 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from mispair.models.autograd import differentiable
+
 
 def run_packed(gru: nn.GRU, x: Tensor, mask: Tensor, backwards: bool = False) -> Tensor:
     """Hidden states (N, L, D) of x (N, L, F) with real steps first in mask (N, L); zeros beyond them."""
     weights = (gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0)
-    out: Tensor = _GRU.apply(x, _pack(mask, backwards), *weights)  # type: ignore[no-untyped-call]
-    return out
+    return differentiable(_GRU, x, _pack(mask, backwards), *weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from mispair.models.autograd import differentiable
+
 EPS = 1e-8  # added to a norm, not used as its floor, as the published models do
 TINY = 1e-30  # a floor for divisors that are zero only where the numerator is
 
 
 def l2(x: Tensor, dim: int = -1) -> Tensor:
     """x / (|x| + 1e-8) along `dim`: zero stays zero."""
-    out: Tensor = _UnitLength.apply(x, dim)  # type: ignore[no-untyped-call]
-    return out
+    return differentiable(_UnitLength, x, dim)
 
 
 def l2_backward(grad: Tensor, unit: Tensor, norm: Tensor, dim: int = -1) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from mispair.models.autograd import differentiable
 from mispair.models.vectors import live_cells, pieces
 
 Block = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], Tensor]
@@ -25,8 +26,7 @@ def score(
     counts = (len(images), len(texts))
     if not torch.is_grad_enabled():
         return _forward(block, images, texts, weights, step)
-    out: Tensor = _Recomputed.apply(block, step, counts, *images, *texts, *weights)  # type: ignore[no-untyped-call]
-    return out
+    return differentiable(_Recomputed, block, step, counts, *images, *texts, *weights)
 
 
 def _forward(

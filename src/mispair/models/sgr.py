@@ -10,6 +10,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from mispair.models.autograd import differentiable
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, Pairs, node_mask
 from mispair.models.groups import Group
 from mispair.models.masked import xavier
@@ -83,7 +84,7 @@ class SGR(FineGrained):
 
     def _reason(self, nodes: Tensor, mask: Tensor | None, weights: list[Tensor]) -> Tensor:
         keep = torch.is_grad_enabled() and not self.checkpoint
-        logits: Tensor = GraphReasoning.apply(nodes, mask, keep, *weights)  # type: ignore[no-untyped-call]
+        logits = differentiable(GraphReasoning, nodes, mask, keep, *weights)
         return logits.to(self.out.weight.dtype)
 
 
@@ -91,6 +92,5 @@ def _block(smooth: float, images: Sequence[Tensor], texts: Sequence[Tensor], wei
     """Logits of a block from what `SimilarityVectors` and `GraphReasoning` read."""
     regions, gram, image_global, *mask = images
     seen = (regions, gram, texts[0], image_global, texts[1], mask[0] if mask else None)
-    nodes = SimilarityVectors.apply(*seen, *weights[:4], smooth)  # type: ignore[no-untyped-call]
-    logits: Tensor = GraphReasoning.apply(nodes, None, True, *weights[4:])  # type: ignore[no-untyped-call]
-    return logits
+    nodes = differentiable(SimilarityVectors, *seen, *weights[:4], smooth)
+    return differentiable(GraphReasoning, nodes, None, True, *weights[4:])

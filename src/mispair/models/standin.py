@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from mispair.errors import InputError
+from mispair.models.autograd import differentiable
 from mispair.models.masked import l2, xavier
 from mispair.types import Encoded
 
@@ -43,8 +44,7 @@ class StandIn(nn.Module):
     def follow(self, logits: Tensor, images: Tensor, texts: Tensor) -> Tensor:
         """The logits (n, m) as they are; a backward through them also teaches the maps."""
         cosines = self.images(images.detach()) @ self.texts(texts.detach()).T
-        out: Tensor = _Follow.apply(logits, cosines / TEMPERATURE)  # type: ignore[no-untyped-call]
-        return out
+        return differentiable(_Follow, logits, cosines / TEMPERATURE)
 
 
 class Taught(Protocol):
