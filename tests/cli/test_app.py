@@ -32,7 +32,9 @@ def test_help_lists_every_verb():
 
 def test_help_costs_little():
     """Beside importing the command-line library alone, interleaved: a busy machine slows both."""
-    tries = [(_cpu_seconds("-m", "mispair", "--help"), _cpu_seconds("-c", "import typer, rich.table")) for _ in range(3)]
+    tries = [
+        (_cpu_seconds("-m", "mispair", "--help"), _cpu_seconds("-c", "import typer, rich.table")) for _ in range(3)
+    ]
     ours, library = (min(side) for side in zip(*tries, strict=True))
     assert ours < 3 * library, f"--help cost {ours:.2f} s of CPU: something heavy is imported at start"
 
