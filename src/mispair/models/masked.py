@@ -26,7 +26,7 @@ def l2_backward(grad: Tensor, unit: Tensor, norm: Tensor, dim: int = -1) -> Tens
 
 
 class _UnitLength(torch.autograd.Function):
-    """Keeps the result, which others keep too, instead of the input: a third of the memory of an encoder."""
+    """Keeps the result, which others keep too, instead of the input."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, dim: int) -> Tensor:
