@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.mixture import GaussianMixture
 
-from mispair.functional.mixture import decide_mismatched, fit_beta_mixture, fit_gaussian_mixture
+from mispair.functional.mixture import decide_mismatched, fit_beta_mixture, fit_gaussian_mixture, fit_mixture
 from tests import oracles
 
 FITS = [fit_beta_mixture, fit_gaussian_mixture]
@@ -188,7 +188,9 @@ def test_decisions_when_there_is_one_group():
     assert worst.sum() == 50
     assert losses[worst].min() >= losses[~worst].max()
     assert (decide_mismatched(fit, losses) == (fit.posterior_mismatched(losses) > 0.5)).all()
-    with pytest.raises(ValueError, match="when_unimodal must be posterior, none or top_percent, got 'all'"):
+    with pytest.raises(
+        ValueError, match="when_unimodal must be one of posterior, none, none_if_tail, top_percent, got 'all'"
+    ):
         decide_mismatched(fit, losses, when_unimodal="all")
     with pytest.raises(ValueError, match="threshold must be between 0 and 1, got 1"):
         decide_mismatched(fit, losses, threshold=1)
@@ -198,6 +200,14 @@ def test_decisions_follow_the_posterior_when_there_are_two_groups():
     losses, wrong = planted(0.3)
     decision = decide_mismatched(fit_beta_mixture(losses), losses, when_unimodal="top_percent")
     assert (decision == wrong).mean() > 0.95
+
+
+def test_a_family_is_chosen_by_its_name():
+    losses, _ = planted(0.3, n=503)
+    assert fit_mixture(losses, "beta") == fit_beta_mixture(losses)
+    assert fit_mixture(losses, "gaussian") == fit_gaussian_mixture(losses)
+    with pytest.raises(ValueError, match="family must be one of beta, gaussian, got 'gamma'"):
+        fit_mixture(losses, "gamma")
 
 
 def test_scale_and_shift_do_not_matter():

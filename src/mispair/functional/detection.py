@@ -12,14 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from mispair.errors import InputError
 
+CERTAIN = 0.99
+
 
 def detection_metrics(p_mismatch: ArrayLike, truth: ArrayLike, threshold: float = 0.5) -> dict[str, float]:
-    """precision, recall, f1 (at p > threshold), auroc, average_precision, ece: (N,), (N,) -> dict.
+    """precision, recall, f1 (at p > threshold), auroc, average_precision, ece, certain: (N,), (N,) -> dict.
+
+    `certain` is the share of the pairs with p of at least 0.99 that are mismatched.
 
     A figure that does not exist (an AUROC when all pairs are of one kind) is NaN.
     """
     p, wrong = _checked(p_mismatch, truth)
-    flagged = p > threshold
+    flagged, certain = p > threshold, p >= CERTAIN
     hits = int((flagged & wrong).sum())
     precision = hits / flagged.sum() if flagged.any() else 0.0
     recall = hits / wrong.sum() if wrong.any() else math.nan
@@ -31,6 +35,7 @@ def detection_metrics(p_mismatch: ArrayLike, truth: ArrayLike, threshold: float 
         "auroc": auroc(p, wrong),
         "average_precision": average_precision(p, wrong),
         "ece": calibration_error(p, wrong),
+        "certain": float(wrong[certain].mean()) if certain.any() else math.nan,
     }
 
 

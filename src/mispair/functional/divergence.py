@@ -57,15 +57,10 @@ def alignment_divergence(
 
 def rematching_loss(
     scores: Tensor, plan: Tensor, temperature: float = 0.05, kind: Divergence = "sym_kl", floor: float = 1e-10
-) -> Tensor:
-    """Rematching loss of every pair, its row and its column added: (n, n) -> (n,) (L2RM Eq. 10).
+) -> tuple[Tensor, Tensor]:
+    """Loss of every image and of every text against a refined alignment, (n, m) -> (n,), (m,) (L2RM Eq. 10-11).
 
-    Images and captions of a longer queue do not pair up: use `alignment_divergence` each way there.
+    The caller reduces each and adds them. `plan` is a transport plan, or any soft targets of shape (n, m).
     """
-    if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
-        raise InputError(
-            f"scores must be (n, n), got {tuple(scores.shape)}; for more images than captions, or fewer, "
-            "use alignment_divergence in each direction"
-        )
-    rows = alignment_divergence(scores, plan, temperature, "i2t", kind, floor)
-    return rows + alignment_divergence(scores, plan, temperature, "t2i", kind, floor)
+    by_image = alignment_divergence(scores, plan, temperature, "i2t", kind, floor)
+    return by_image, alignment_divergence(scores, plan, temperature, "t2i", kind, floor)

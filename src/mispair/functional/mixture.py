@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, overload
+from typing import Literal, get_args, overload
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.functional.em import Bins, em, histogram, log_joint, starts
-from mispair.functional.families import (
+from mispair.functional.mixture_em import Bins, em, histogram, log_joint, starts
+from mispair.functional.mixture_families import (
     EDGE,
     Family,
     from_moments,
@@ -28,6 +28,7 @@ from mispair.functional.families import (
     statistics,
 )
 
+WhenUnimodal = Literal["posterior", "none", "none_if_tail", "top_percent"]
 SEPARATED = 2.0  # Ashman's D from which two components count as two
 _GAIN = 0.01  # mean log likelihood two components must gain over one Beta to count as two
 
@@ -76,6 +77,11 @@ class MixtureFit:
         return _apart(self.family, torch.tensor(self.parameters, dtype=torch.float64))
 
     @property
+    def is_tail(self) -> bool:
+        """Whether the upper component is but the tail of one group: not apart, and holding few of the pairs."""
+        return self.apart < SEPARATED and self.mismatch_rate < 0.25
+
+    @property
     def threshold(self) -> float:
         """The loss above which a pair is more likely mismatched than matched; ±inf if it never or always is."""
         low, high = EDGE, 1 - EDGE
@@ -117,6 +123,15 @@ class MixtureFit:
         return self.low + x * (self.high - self.low)
 
 
+def fit_mixture(
+    losses: Tensor | NDArray[np.float64], family: Family, *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
+) -> MixtureFit:
+    """Two components of the named family ("beta" or "gaussian"); see the function of that name."""
+    if family not in get_args(Family):
+        raise InputError(f"family must be one of {', '.join(get_args(Family))}, got {family!r}")
+    return _fit(family, losses, tol, max_iter, bins)
+
+
 def fit_beta_mixture(
     losses: Tensor | NDArray[np.float64], *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
 ) -> MixtureFit:
@@ -138,21 +153,23 @@ def decide_mismatched(
     fit: MixtureFit,
     losses: NDArray[np.float64],
     threshold: float = 0.5,
-    when_unimodal: Literal["posterior", "none", "top_percent"] = "posterior",
+    when_unimodal: WhenUnimodal = "posterior",
 ) -> NDArray[np.bool_]:
     """Which pairs to treat as mismatched, (N,) -> bool (N,).
 
     `when_unimodal` says what to do if the fit found only one group: believe the posterior all the same, call
-    nobody mismatched, or call the 1 % largest losses mismatched (what NCR does when it finds no noise).
+    nobody mismatched, or call the 1 % largest losses mismatched (what NCR does when it finds no noise). none_if_tail
+    calls nobody mismatched where the upper component is but a tail of the other (`MixtureFit.is_tail`), and believes
+    the posterior elsewhere: a large component that overlaps holds mismatched pairs the network cannot tell well yet.
     """
     if not 0 < threshold < 1:
         raise InputError(f"threshold must be between 0 and 1, got {threshold}")
-    if fit.bimodal or when_unimodal == "posterior":
-        return fit.posterior_mismatched(losses) > threshold
-    if when_unimodal == "none":
+    if when_unimodal not in get_args(WhenUnimodal):
+        raise InputError(f"when_unimodal must be one of {', '.join(get_args(WhenUnimodal))}, got {when_unimodal!r}")
+    if fit.is_tail if when_unimodal == "none_if_tail" else when_unimodal == "none" and not fit.bimodal:
         return np.zeros(len(losses), dtype=bool)
-    if when_unimodal != "top_percent":
-        raise InputError(f"when_unimodal must be posterior, none or top_percent, got {when_unimodal!r}")
+    if when_unimodal != "top_percent" or fit.bimodal:
+        return fit.posterior_mismatched(losses) > threshold
     worst = np.argsort(losses, kind="stable")[len(losses) - max(1, len(losses) // 100) :]
     decision = np.zeros(len(losses), dtype=bool)
     decision[worst] = True

@@ -24,7 +24,7 @@ def hinge_costs(scores: Tensor, margin: float | Tensor) -> tuple[Tensor, Tensor]
 
     captions_ij = [m_i + S_ij - S_ii]_+ and images_ij = [m_j + S_ij - S_jj]_+ (L2RM Eq. 2, before choosing negatives).
     """
-    n = square(scores)
+    n = check_square(scores)
     given = scores.diagonal()
     if isinstance(margin, Tensor) and margin.ndim > 0:
         if margin.shape != (n,):  # (n, 1) would broadcast to the wrong anchor and still train
@@ -67,7 +67,7 @@ def triplet_by_cell(scores: Tensor, margins: Tensor) -> Tensor:
     Published code of NCR and BiCro broadcasts its margins to such a matrix by accident, so that a negative is held to
     the margin of the wrong anchor. Only for reproducing that.
     """
-    n = square(scores)
+    n = check_square(scores)
     if margins.shape != scores.shape:
         raise InputError(f"margins must be one per cell, shape ({n}, {n}), got {tuple(margins.shape)}")
     given = scores.diagonal()
@@ -107,14 +107,18 @@ def soft_margin(margin: float, label: Tensor, curve: Curve = "exponential") -> T
     return margin * (0.5 * torch.sin(math.pi * label - math.pi / 2) + 0.5)
 
 
-def smallest(losses: Tensor, share: float) -> Tensor:
-    """The floor(share · n) smallest losses of a batch, (n,) -> (k,), at least one (BiCro's selective warm-up)."""
+def smallest(losses: Tensor, share: float, weights: Tensor | None = None) -> Tensor:
+    """The floor(share · n) smallest losses of a batch, (n,) -> (k,), at least one (BiCro's selective warm-up).
+
+    Weights (n,) multiply the losses that were chosen; they do not choose.
+    """
     if not 0 < share <= 1:
         raise InputError(f"share must be in (0, 1], got {share}")
-    return losses.topk(max(1, math.floor(share * losses.shape[0])), largest=False).values
+    chosen = losses.topk(max(1, math.floor(share * losses.shape[0])), largest=False)
+    return chosen.values if weights is None else chosen.values * weights[chosen.indices]
 
 
-def square(scores: Tensor) -> int:
+def check_square(scores: Tensor) -> int:
     """n of an (n, n) score matrix; anything else is refused."""
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1] or scores.shape[0] == 0:
         raise InputError(f"scores must be (n, n) with the given pairs on the diagonal, got {tuple(scores.shape)}")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.functional.ranking import square
+from mispair.functional.ranking_losses import check_square
 
 
 def evidence(logits: Tensor, temperature: float = 0.1) -> Tensor:
@@ -31,7 +31,7 @@ def rivalry(evidence: Tensor) -> Tensor:
     With E = e + eᵀ, both directions together: the largest other entry of row i over its sum with E_ii. Above ½ exactly
     where the argmax of the row is not i; equal evidence is no reason to doubt a pair.
     """
-    square(evidence)
+    check_square(evidence)
     both = evidence + evidence.T
     own = both.diagonal()
     other = both.masked_fill(torch.eye(len(both), dtype=torch.bool, device=both.device), 0).amax(1)

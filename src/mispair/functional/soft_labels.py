@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.functional.ranking import triplet
+from mispair.functional.ranking_losses import triplet
 
 
 def correspondence(scores: Tensor, margin: float = 0.2) -> Tensor:
@@ -90,3 +90,27 @@ def structures(images: Tensor, texts: Tensor, trust: Tensor) -> tuple[Tensor, Te
         )
     others = trust.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool, device=trust.device), 0)
     return _cosines(images, images) * others, _cosines(texts, texts) * others
+
+
+def pseudo_classification(images: Tensor, texts: Tensor) -> Tensor:
+    """An image is to be put where its text is put: logits (n, c), (n, c) of one classifier -> (n,) (PC2).
+
+    The cross entropy of the image's prediction with the likeliest class of the text, which is taken as given.
+    """
+    if images.ndim != 2 or images.shape != texts.shape:
+        raise InputError(f"logits must be (n, classes) on both sides, got {tuple(images.shape)}, {tuple(texts.shape)}")
+    return -images.log_softmax(1).gather(1, texts.argmax(1, keepdim=True))[:, 0]
+
+
+def classes_in_use(logits: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The entropy of the mean prediction of a batch, logits (n, c) -> (): log c where all classes are used alike (PC2).
+
+    Weights (n,) say how much each prediction counts, in the mean and, by their own mean, in the result.
+    """
+    shares = logits.softmax(1)
+    if weights is not None:
+        total = weights.sum()
+        mean = (weights[:, None] * shares).sum(0) / total.clamp(min=torch.finfo(shares.dtype).tiny)
+        return -(mean * mean.clamp(min=1e-12).log()).sum() * total / len(weights)
+    mean = shares.mean(0)
+    return -(mean * mean.clamp(min=1e-12).log()).sum()

@@ -16,7 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mispair.functional.families import Family, from_moments, most_likely, natural, normaliser, statistics, widened
+from mispair.functional.mixture_families import (
+    Family,
+    from_moments,
+    most_likely,
+    natural,
+    normaliser,
+    statistics,
+    widened,
+)
 
 
 @dataclass(frozen=True, slots=True)

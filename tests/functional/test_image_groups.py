@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mispair.errors import InputError
-from mispair.functional.groups import group_correlation, group_means, shrink_to_groups
+from mispair.functional.image_groups import group_correlation, group_means, shrink_to_groups
 
 
 def test_means_by_hand():

@@ -13,9 +13,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from mispair.errors import InputError
-from mispair.functional.ranking import square
+from mispair.functional.ranking_losses import check_square
 
 Complement = Literal["log", "tan", "abs", "exp", "gce"]
 
@@ -30,7 +31,7 @@ def log_probabilities(scores: Tensor, temperature: float) -> tuple[Tensor, Tenso
 
 def info_nce(scores: Tensor, temperature: float = 0.05) -> Tensor:
     """InfoNCE, -log p^v2t_ii - log p^t2v_ii: (n, n) -> (n,) (L2RM Eq. 3)."""
-    square(scores)
+    check_square(scores)
     v2t, t2v = log_probabilities(scores, temperature)
     return -v2t.diagonal() - t2v.diagonal()
 
@@ -41,7 +42,7 @@ def reverse_cross_entropy(scores: Tensor, temperature: float = 0.05, floor: floa
     The one-hot label is clipped to [floor, 1 - floor]; off the diagonal its -log is 16.118 for the paper's 1e-7. The
     loss is bounded, so a mismatched pair cannot dominate.
     """
-    square(scores)
+    check_square(scores)
     if not 0 < floor < 0.5:
         raise InputError(f"floor must be in (0, 0.5), got {floor}")
     wrong, right = -math.log(floor), -math.log1p(-floor)
@@ -53,6 +54,20 @@ def reverse_cross_entropy(scores: Tensor, temperature: float = 0.05, floor: floa
 def symmetric_cross_entropy(scores: Tensor, temperature: float = 0.05) -> Tensor:
     """½ (InfoNCE + reverse cross entropy): (n, n) -> (n,), L2RM's warm-up as released (the paper adds them whole)."""
     return 0.5 * (info_nce(scores, temperature) + reverse_cross_entropy(scores, temperature))
+
+
+def sigmoid_loss(scores: Tensor, temperature: float = 0.05) -> Tensor:
+    """Every cell a yes-or-no question, yes on the diagonal alone, the mean of both directions: (n, n) -> (n,) (SigLIP).
+
+    The sum over the negatives of a pair is not divided by n; the bias of the logits is the model's to learn.
+    """
+    check_square(scores)
+    if not temperature > 0:
+        raise InputError(f"temperature must be positive, got {temperature}")
+    logits = scores / temperature
+    refused = softplus(logits)
+    refused = refused - torch.diag(refused.diagonal())
+    return softplus(-logits.diagonal()) + 0.5 * (refused.sum(1) + refused.sum(0))
 
 
 def complementary(
@@ -68,7 +83,7 @@ def complementary(
     row, and of the column. `negatives` (n, n) bool limits them: row i says which others count against image i, and
     which against caption i (RCL draws a share of each row at random); by default all but the given partner count.
     """
-    n = square(scores)
+    n = check_square(scores)
     if kind not in _COMPLEMENTS:
         raise InputError(f"kind must be one of {', '.join(_COMPLEMENTS)}, got {kind!r}")
     others = ~torch.eye(n, dtype=torch.bool, device=scores.device)
@@ -89,7 +104,7 @@ def active_complementary(scores: Tensor, label: Tensor, temperature: float = 0.0
     y_i (-log p^v2t_ii - log p^t2v_ii), plus `weight` times Σ_{j≠i} tan p_ij / (Σ_j tan p_ij)^(1 - y_i) of both
     directions. A pair of label 0 learns from its negatives alone.
     """
-    n = square(scores)
+    n = check_square(scores)
     if label.shape != (n,):  # (n, 1) would broadcast to (n, n)
         raise InputError(f"label must be one value per pair, shape ({n},), got {tuple(label.shape)}")
     v2t, t2v = log_probabilities(scores, temperature)

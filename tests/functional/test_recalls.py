@@ -1,4 +1,4 @@
-"""Retrieval and detection metrics against loops and scikit-learn."""
+"""Retrieval metrics against the definition."""
 
 import math
 import subprocess
@@ -9,10 +9,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
 
-from mispair.functional.detection import auroc, average_precision, calibration_error, detection_metrics
-from mispair.functional.ranks import ranks, retrieval_metrics
+from mispair.functional.recalls import ranks, retrieval_metrics
 from tests import oracles
 
 
@@ -94,7 +92,7 @@ class TestRanks:
     def test_coco_5k_stays_under_two_gigabytes(self):
         code = (
             "import torch, resource\n"
-            "from mispair.functional.ranks import retrieval_metrics\n"
+            "from mispair.functional.recalls import retrieval_metrics\n"
             "torch.set_num_threads(1)\n"
             "s = torch.rand(5000, 25000)\n"
             "m = retrieval_metrics(s, 5)\n"
@@ -123,50 +121,3 @@ class TestRanks:
     def test_bad_input_gets_one_sentence(self, scores, captions, folds, message):
         with pytest.raises(ValueError, match=message):
             retrieval_metrics(scores, captions, folds)
-
-
-class TestDetection:
-    @given(n=st.sampled_from([5, 17, 101]), seed=st.integers(0, 1000), digits=st.sampled_from([1, 2, 9]))
-    def test_equals_scikit_learn_ties_included(self, n, seed, digits):
-        rng = np.random.default_rng(seed)
-        truth = rng.random(n) < 0.4
-        truth[:2] = True, False
-        p = np.clip(rng.normal(0.3 + 0.3 * truth, 0.2), 0, 1).round(digits)
-        metrics = detection_metrics(p, truth)
-        assert metrics["auroc"] == pytest.approx(roc_auc_score(truth, p))
-        assert metrics["average_precision"] == pytest.approx(average_precision_score(truth, p))
-        assert metrics["precision"] == pytest.approx(precision_score(truth, p > 0.5, zero_division=0))
-        assert metrics["recall"] == pytest.approx(recall_score(truth, p > 0.5))
-        assert metrics["f1"] == pytest.approx(f1_score(truth, p > 0.5, zero_division=0))
-
-    def test_calibration_by_hand(self):
-        # Bin [0.6, 0.67): mean p 0.62, all mismatched; bin [0, 0.07): mean p 0.03, none. 2 + 2 pairs.
-        assert calibration_error([0.61, 0.63, 0.02, 0.04], [True, True, False, False]) == pytest.approx(
-            0.5 * 0.38 + 0.5 * 0.03
-        )
-
-    def test_calibrated_probabilities_have_little_error(self):
-        rng = np.random.default_rng(0)
-        p = rng.random(50_000)
-        assert calibration_error(p, rng.random(50_000) < p) < 0.01
-        assert calibration_error(p**3, rng.random(50_000) < p) > 0.1
-
-    def test_one_kind_only(self):
-        assert math.isnan(auroc([0.1, 0.2], [True, True]))
-        assert math.isnan(average_precision([0.1, 0.2], [False, False]))
-        metrics = detection_metrics([0.1, 0.9], [False, False])
-        assert metrics["precision"] == 0
-        assert math.isnan(metrics["recall"])
-
-    @pytest.mark.parametrize(
-        ("p", "truth", "message"),
-        [
-            ([0.1, 0.2], [True], "one value per pair"),
-            ([], [], "one value per pair"),
-            ([0.1, math.nan], [True, False], "finite, got NaN or infinity at pair 1"),
-            ([0.1, 1.2], [True, False], r"probabilities must be in \[0, 1\], got values from 0.1 to 1.2"),
-        ],
-    )
-    def test_bad_input_gets_one_sentence(self, p, truth, message):
-        with pytest.raises(ValueError, match=message):
-            detection_metrics(p, truth)

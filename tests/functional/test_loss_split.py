@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from mispair.functional.loss_split import split_losses, trust_at_least, with_known
+from mispair.functional.mixture import decide_mismatched, fit_gaussian_mixture
+from mispair.types import Split
+
+
+def test_the_split_is_the_mixture_s_decision():
+    rng = np.random.default_rng(0)
+    wrong = rng.random(2003) < 0.4
+    losses = np.where(wrong, rng.beta(9, 5, 2003), rng.beta(2, 12, 2003))
+    split, fit = split_losses(losses, "gaussian", at_least=7)
+    again = fit_gaussian_mixture(losses)
+    assert fit == again
+    assert np.array_equal(split.p_mismatch, again.posterior_mismatched(losses))
+    assert np.array_equal(split.mismatched, decide_mismatched(again, losses))
+    assert (split.mismatched == wrong).mean() > 0.95
+
+
+def test_where_too_few_are_left_the_smallest_losses_are_trusted():
+    losses = np.array([0.5, 0.1, 0.9, 0.3, 0.7])
+    assert trust_at_least(np.ones(5, bool), losses, 2).tolist() == [True, False, True, False, True]
+    kept = np.array([False, True, True, False, True])
+    assert trust_at_least(kept, losses, 2) is kept
+
+
+@pytest.mark.parametrize(("rate", "nobody"), [(0.1, True), (0.5, False)])
+def test_a_tail_accuses_nobody_and_a_large_overlapping_group_does(rate, nobody):
+    rng = np.random.default_rng(1)
+    n = 5003
+    if nobody:
+        losses = rng.lognormal(0, 0.5, n)  # one skewed group
+    else:
+        losses = np.where(rng.random(n) < rate, rng.normal(1.5, 1, n), rng.normal(0, 1, n))
+    split, fit = split_losses(losses, "gaussian", 7, when_unimodal="none_if_tail")
+    assert fit.apart < 2
+    assert fit.is_tail is nobody
+    assert (not split.mismatched.any()) is nobody
+
+
+def test_what_is_known_stands_above_the_split():
+    split = Split(np.array([0.1, 0.9, 0.6, 0.2, 0.7]), np.array([False, True, True, False, True]))
+    assert with_known(split, None, 1) is split
+    after = with_known(split, np.array([1, 0, -1, -1, -1], np.int8), 2)
+    assert after.p_mismatch.tolist() == [1, 0, 0.6, 0.2, 0.7]
+    assert after.mismatched.tolist() == [True, False, True, False, True]
+    short = with_known(split, np.array([1, 1, -1, -1, -1], np.int8), 3)
+    assert short.mismatched.tolist() == [True, True, False, False, False], "known mismatched pairs are trusted last"

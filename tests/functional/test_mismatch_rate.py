@@ -1,0 +1,152 @@
+"""The mismatch rate: known mixtures, weak and useless judges, rates at the ends, few pairs, images wrong together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mispair.errors import InputError
+from mispair.functional.detection import auroc, calibration_error
+from mispair.functional.mismatch_rate import estimate_mismatch, normal_scores
+
+
+def planted(rate, strength, pairs, seed=0, width=0.9, opaque=0.0):
+    """Normal scores with known mismatches; an `opaque` share of the matched looks exactly mismatched."""
+    rng = np.random.default_rng(seed)
+    wrong = rng.random(pairs) < rate
+    looks = wrong | (rng.random(pairs) < opaque)
+    return np.where(looks, rng.normal(size=pairs), rng.normal(-strength, width, pairs)), wrong
+
+
+def judged(rate, strength, pairs, **more):
+    scores, wrong = planted(rate, strength, pairs, **more)
+    return estimate_mismatch(scores, np.arange(pairs)), scores, wrong
+
+
+def test_normal_scores_by_hand():
+    found = normal_scores(np.array([-9.0, 1.5, 2.0, 9.0]), np.array([3.0, 1.0, 2.0]))
+    shares = np.array([0.5, 1.5, 2.0, 3.5]) / 4  # below, between, tied with the middle one, above
+    from statistics import NormalDist
+
+    assert found.tolist() == pytest.approx([NormalDist().inv_cdf(share) for share in shares])
+
+
+def test_normal_scores_forget_the_scale():
+    rng = np.random.default_rng(0)
+    given, repaired = rng.normal(size=101), rng.normal(size=499)
+    assert np.array_equal(normal_scores(given, repaired), normal_scores(np.exp(given), np.exp(repaired)))
+
+
+@pytest.mark.parametrize("pairs", [503, 6007])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.2, 0.4, 0.6, 0.8])
+def test_a_strong_judge_knows_the_rate(rate, pairs):
+    found, scores, wrong = judged(rate, 2.5, pairs)
+    assert found.low <= wrong.mean() <= found.high
+    assert found.high - found.low < (0.15 if pairs > 3000 else 0.2)
+    assert found.conclusive
+    p = found.p_mismatch(scores)
+    assert calibration_error(p, wrong) < (0.05 if pairs > 3000 else 0.08)
+    assert abs(p.mean() - found.rate) < 0.01
+
+
+def test_the_interval_of_a_weak_judge_holds_the_truth():
+    covered = []
+    for rate in (0.0, 0.2, 0.4, 0.8):
+        for strength in (0.7, 1.0, 1.4, 2.0):
+            for seed in range(4):
+                found, _, wrong = judged(rate, strength, 1009, seed=seed)
+                covered.append(found.low - 0.0025 <= wrong.mean() <= found.high + 0.0025)
+    assert np.mean(covered) >= 0.85
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4, 1.0])
+def test_a_useless_judge_cannot_tell(rate):
+    found, scores, _ = judged(rate, 0.0, 4001, width=1.0)
+    assert not found.conclusive
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert found.p_mismatch(scores).max() < 0.99
+
+
+def test_a_weak_judge_of_clean_pairs_does_not_call_them_wrong():
+    found, scores, _ = judged(0.0, 0.8, 2003, width=1.0)
+    assert found.low == 0.0
+    assert (found.p_mismatch(scores) > 0.9).mean() < 0.01
+
+
+def test_matched_pairs_that_look_mismatched_are_allowed_for():
+    """Five of a hundred captions describe nothing: the interval still holds the rate, and nobody is called certain."""
+    found, scores, wrong = judged(0.2, 2.5, 4001, opaque=0.05)
+    assert found.low <= wrong.mean() <= found.high
+    sure = found.p_mismatch(scores) >= 0.99
+    assert wrong[sure].mean() >= 0.95 if sure.any() else True
+
+
+def test_certain_pairs_are_wrong():
+    found, scores, wrong = judged(0.6, 3.2, 6007)
+    sure = found.p_mismatch(scores) >= 0.99
+    assert sure.sum() > 500
+    assert wrong[sure].mean() > 0.98
+
+
+def test_the_separation_is_the_auroc_nobody_can_measure():
+    found, scores, wrong = judged(0.3, 2.0, 6007)
+    assert found.separation == pytest.approx(auroc(scores, wrong), abs=0.03)
+
+
+def test_p_never_falls_with_the_score():
+    for rate, strength, width in ((0.4, 3.0, 0.5), (0.1, 1.0, 1.0), (0.8, 2.0, 0.7)):
+        found, _, _ = judged(rate, strength, 2003, width=width)
+        p = found.p_mismatch(np.linspace(-6, 6, 997))
+        assert (np.diff(p) >= 0).all()
+        assert p.min() >= 0
+        assert p.max() <= 1
+
+
+def test_images_that_are_wrong_together_widen_the_interval():
+    rng = np.random.default_rng(0)
+    wrong = np.repeat(rng.random(401) < 0.4, 5)
+    scores = rng.normal(np.where(wrong, 0, -2.5))
+    together = estimate_mismatch(scores, np.repeat(np.arange(401), 5))
+    alone = estimate_mismatch(scores, np.arange(2005))
+    assert together.high - together.low > 1.15 * (alone.high - alone.low)
+
+
+def test_few_pairs_make_it_modest():
+    found, _, wrong = judged(0.5, 2.0, 23)
+    assert found.low <= wrong.mean() <= found.high
+    assert found.high - found.low > 0.3
+
+
+def test_a_judge_that_leaves_nothing_open_knows_the_rate_of_few_pairs():
+    """It is asked how many of these pairs are wrong, not of all that could have been drawn."""
+    wrong = np.arange(211) < 80
+    found = estimate_mismatch(np.where(wrong, np.random.default_rng(0).normal(size=211), -4.0), np.arange(211))
+    assert found.low <= wrong.mean() <= found.high
+    assert found.high - found.low < 0.1  # as many drawn at random would vary by .13
+
+
+def test_matched_pairs_that_differ_much_are_no_mismatches():
+    """Most are beyond doubt, some nearly random."""
+    off = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        wrong = rng.random(2003) < 0.3
+        strength = rng.gamma(2.0, 1.5, 2003)
+        scores = np.where(wrong, rng.normal(size=2003), rng.normal(-strength))
+        found = estimate_mismatch(scores, np.arange(2003))
+        assert found.low <= wrong.mean() <= found.high
+        off.append(found.rate - wrong.mean())
+    assert abs(np.mean(off)) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: normal_scores(np.array([0.0, np.nan]), np.zeros(3)), "finite"),
+        (lambda: normal_scores(np.zeros(3), np.zeros(0)), "one value per pair"),
+        (lambda: estimate_mismatch(np.zeros(3), np.zeros(4, np.int64)), "groups"),
+    ],
+)
+def test_unusable_input_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
