@@ -5,22 +5,27 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from mispair.models import InputSizes, build_model, preset
+from mispair.models import InputSizes, build_model, model_preset
 
 WIDTH, VOCABULARY, TEXT_WIDTH, SLOTS = 11, 29, 5, 6
 
 
 def tiny(
-    name: str, *, slots: int | None = SLOTS, words: bool = True, double: bool = True, **changes: object
+    name: str, *, slots: int | None = SLOTS, words: bool | None = None, double: bool = True, **changes: object
 ) -> nn.Module:
-    """A model of a few dozen units with moved batch statistics and biases, in float64 unless told."""
+    """A model of a few dozen units with moved batch statistics and biases, in float64 unless told.
+
+    Its texts are words, unless told or the model reads vectors alone.
+    """
     torch.manual_seed(3)
-    small = {"embed": 20, "word_dim": 9} | ({"sim": 12} if name in ("sgr", "saf") else {}) | changes
+    words = reads_words(name) if words is None else words
+    small = {"embed": 20} | ({"sim": 12} if name in ("sgr", "saf") else {})
+    small |= ({"word_dim": 9} if reads_words(name) else {"hidden": 7, "temperature": "learned", "bias": -0.5}) | changes
     if name in ("sgr", "saf"):
         small.setdefault("dropout", 0.0)
-    if name != "vse":
+    if name in ("sgr", "saf", "imram"):
         small.setdefault("stand_in", None)  # the loops know nothing of it; test_standin.py does
-    config = preset(name, "small").model_copy(update=small)
+    config = model_preset(name, "small").model_copy(update=small)
     sizes = InputSizes(
         image_width=WIDTH,
         vocabulary_size=VOCABULARY if words else None,
@@ -35,7 +40,19 @@ def tiny(
             value.uniform_(0.5, 2.0)
         elif key.endswith("bias"):
             value.uniform_(-0.2, 0.2)  # a zero bias would hide a forgotten one
+        elif key.endswith("outer.weight") and not value.any():
+            value.normal_(std=0.3)  # and so would an adapter that has not begun
     return model.double() if double else model
+
+
+def reads_words(name: str) -> bool:
+    """Whether the backbone takes word ids; otherwise it needs vectors on both sides."""
+    return name != "dual"
+
+
+def texts(name: str, lengths: list[int]) -> tuple[Tensor, Tensor]:
+    """The text side the backbone takes: word ids, or features."""
+    return words(lengths) if reads_words(name) else sequences(lengths)
 
 
 def images(counts: list[int], seed: int = 1) -> tuple[Tensor, Tensor]:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mispair.models import finegrained, vectors
-from mispair.models.groups import padded
+from mispair.models import finegrained
+from mispair.models.kernels import similarity_vectors as vectors
+from mispair.models.kernels.caption_groups import padded
 from tests import model_oracles as oracle
 from tests.models.batches import SLOTS, images, sequences, tiny, unpadded, words
 

@@ -7,8 +7,9 @@ import copy
 import pytest
 import torch
 
-from mispair.models import imram, recompute
-from mispair.models.groups import padded
+from mispair.models import imram
+from mispair.models.kernels import recompute
+from mispair.models.kernels.caption_groups import padded
 from tests import model_oracles as oracle
 from tests.models.batches import images, tiny, unpadded, words
 

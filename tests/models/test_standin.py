@@ -9,7 +9,7 @@ from torch.nn.functional import kl_div
 
 from mispair.errors import InputError
 from mispair.models import polish
-from mispair.models.standin import SCALE, SHARP, StandIn, lesson
+from mispair.models.stand_in import SCALE, SHARP, StandIn, lesson
 from tests.models.batches import SLOTS, images, tiny, words
 
 
@@ -59,7 +59,9 @@ def test_it_learns_to_rank_like_the_logits() -> None:
     optimizer = torch.optim.Adam(maps.parameters(), lr=1e-2)
     for _ in range(150):
         optimizer.zero_grad()
-        (maps.follow(logits, left, right) * 0).sum().backward()  # a satisfied loss: the lesson comes all the same
+        (
+            maps.follow(logits, maps.cosines(left, right)) * 0
+        ).sum().backward()  # a satisfied loss: the lesson comes all the same
         optimizer.step()
     cheap = maps.images(left) @ maps.texts(right).T
     best = logits.argmax(1)

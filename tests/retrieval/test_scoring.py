@@ -7,18 +7,23 @@ import torch
 from torch import nn
 
 from mispair.errors import InputError
-from mispair.models import MODELS
+from mispair.models import model_names
 from mispair.retrieval.scoring import encode_images, encode_texts, ensemble, join, score_grid, score_pairs, tiles
 from mispair.retrieval.shortlist import candidates, shortlist_scores
 from mispair.types import Encoded
 from tests.models.batches import images, tiny, words
+from tests.models.batches import texts as text_side
 
 COUNTS, LENGTHS = [4, 1, 6, 2, 5, 3, 3], [3, 7, 1, 3, 5, 2, 7, 4, 4, 6, 1]
-NAMES = sorted(MODELS)
+NAMES = sorted(model_names())
+
+
+def _name(model: nn.Module) -> str:
+    return type(model).__name__.lower()
 
 
 def _sides(model: nn.Module) -> tuple[Encoded, Encoded]:
-    (features, image_mask), (ids, text_mask) = images(COUNTS), words(LENGTHS)
+    (features, image_mask), (ids, text_mask) = images(COUNTS), text_side(_name(model), LENGTHS)
     picture_batches = [(features[i : i + 3], image_mask[i : i + 3]) for i in range(0, 7, 3)]
     text_batches = [(ids[i : i + 4, :7], text_mask[i : i + 4, :7]) for i in range(0, 11, 4)]
     return encode_images(model, picture_batches), encode_texts(model, text_batches)
@@ -27,7 +32,9 @@ def _sides(model: nn.Module) -> tuple[Encoded, Encoded]:
 def _whole(model: nn.Module) -> torch.Tensor:
     model.eval()
     with torch.no_grad():
-        grid = model.similarity(model.encode_images(*images(COUNTS)), model.encode_texts(*words(LENGTHS)))
+        grid = model.similarity(
+            model.encode_images(*images(COUNTS)), model.encode_texts(*text_side(_name(model), LENGTHS))
+        )
         return model.link(grid).float()
 
 

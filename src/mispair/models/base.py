@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.errors import InputError
 from mispair.models.sizes import InputSizes
+from mispair.retrieval_module import RetrievalModule
 from mispair.section import Section
 from mispair.types import Encoded
 
 
-class Backbone(nn.Module):
-    """Checks around `_encode_images` and `_encode_texts`; a subclass scores."""
+class ModelConfig(Section):
+    """Values of one backbone."""
 
-    def __init__(self, config: Section, sizes: InputSizes) -> None:
+    name: str
+
+
+class Backbone(RetrievalModule):
+    """Checks around `_encode_images` and `_encode_texts`; a subclass scores.
+
+    A subclass sets `Config` and `presets` (names of sizes: "paper" as published, "small" for two cores, ...). Every
+    backbone is made in the same way: from its configuration and the sizes of its inputs.
+    """
+
+    Config: ClassVar[type[ModelConfig]]
+    presets: ClassVar[Mapping[str, Callable[[], ModelConfig]]] = {}
+    embed: int  # D, set by the subclass
+
+    def __init__(self, config: ModelConfig, sizes: InputSizes) -> None:
         super().__init__()
         self.config, self.sizes = config, sizes
+
+    @property
+    def width(self) -> int:
+        return self.embed
 
     def encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
         """images (N, R, F), mask (N, R) -> Encoded (N, T, D)."""
@@ -42,8 +61,13 @@ class Backbone(nn.Module):
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As in torch, but a state of another model or preset is refused in one sentence."""
+        self.check_state(state_dict, strict)
+        return super().load_state_dict(state_dict, strict=strict, assign=assign)
+
+    def check_state(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Raise InputError for a state that is not one of this model's."""
         own = self.state_dict()
-        what = f"{getattr(self.config, 'name', type(self).__name__)} with {self._shape()}"
+        what = f"{self.config.name} with {self._shape()}"
         for key, value in state_dict.items():
             if key in own and own[key].shape != value.shape:
                 raise InputError(
@@ -53,7 +77,6 @@ class Backbone(nn.Module):
         if strict and odd:
             where = "missing from" if odd[0] in own else "unknown in"
             raise InputError(f"the state does not fit {what}: {odd[0]} is {where} it ({len(odd)} such entries)")
-        return super().load_state_dict(state_dict, strict=strict, assign=assign)
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
         raise NotImplementedError
@@ -76,8 +99,8 @@ class Backbone(nn.Module):
         _check_mask("texts", words, mask)
         # Looking at the values would make the host wait for an accelerator.
         if words.device.type == "cpu" and words.numel() and not 0 <= int(words.min()) <= int(words.max()) < vocabulary:
-            found = int(words.max()) if int(words.min()) >= 0 else int(words.min())
-            raise InputError(f"word ids must lie in 0..{vocabulary - 1}, got {found}")
+            outside = int(words.max()) if int(words.min()) >= 0 else int(words.min())
+            raise InputError(f"word ids must lie in 0..{vocabulary - 1}, got {outside}")
 
 
 def _check_mask(side: str, values: Tensor, mask: Tensor) -> None:

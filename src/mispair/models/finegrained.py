@@ -1,4 +1,7 @@
-"""Scoring shared by SGR and SAF: similarity vectors of all pairs, group by group, then the model's own head."""
+"""Scoring shared by SGR and SAF: similarity vectors of all pairs, group by group, then the model's own head.
+
+The slow version that proves it: `similarity_nodes` and `scores` in tests/model_oracles.py.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,24 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.models.autograd import differentiable
-from mispair.models.base import Backbone, check_encoded
-from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
-from mispair.models.groups import Group, by_length, in_order
-from mispair.models.masked import masked_mean, xavier
+from mispair.gather import Columns, share_columns
+from mispair.models.base import Backbone, ModelConfig, check_encoded
+from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
+from mispair.models.candidate_cells import candidate_cells, completed, worth_it
+from mispair.models.kernels.autograd import differentiable
+from mispair.models.kernels.caption_groups import Group, by_length, in_order
+from mispair.models.kernels.similarity_vectors import Side, SimilarityVectors, vectors
+from mispair.models.layers import masked_mean, xavier
 from mispair.models.selfattention import ImageAttention, TextAttention
 from mispair.models.sizes import InputSizes
-from mispair.models.standin import StandIn
-from mispair.models.vectors import Side, SimilarityVectors, vectors
-from mispair.section import Section
+from mispair.models.stand_in import StandIn
+from mispair.shortlist_scoring import shortlists_allowed
 from mispair.types import Encoded
 
+Nodes = Iterator[tuple[Tensor | None, Tensor]]  # groups of word mask and nodes
 
-class FineGrainedConfig(Section):
+
+class FineGrainedConfig(ModelConfig):
     """What SGR and SAF share; the defaults are the published sizes."""
 
     embed: PositiveInt = 1024
@@ -55,6 +62,7 @@ class FineGrained(Backbone):
         self.local_map = xavier(config.embed, config.sim)
         self.global_map = xavier(config.embed, config.sim)
         self.stand_in = StandIn(2 * config.embed, config.stand_in) if config.stand_in else None
+        self._shortlist: int | None = None  # candidates per query while learning; None: every cell
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
         return Encoded(self.regions(images, mask), mask)
@@ -96,8 +104,12 @@ class FineGrained(Backbone):
     def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
         """Raw logits of every image against every text, (n, m)."""
         check_encoded(images, texts, self.embed)
-        pairs = Pairs(self, images, texts)
-        plan = by_length(texts.mask, words_per_group(texts.mask.device))
+        if shortlists_allowed() and self._shortlist and worth_it(len(images), len(texts), self._shortlist):
+            return self._shortlisted(images, texts, self._shortlist)
+        shared = share_columns(texts.mask.sum(1))  # texts, not images: those are normalised over the whole batch
+        own = texts if shared is None else texts.take(shared.mine)
+        pairs = Pairs(self, images, own)
+        plan = by_length(own.mask, words_per_group(own.mask.device))
         blocks = pairs.by_group(plan)
         whole = torch.is_grad_enabled() or self._coupled()
         if sparse and torch.is_grad_enabled() and not self._coupled() and all(group.mask is None for group in plan):
@@ -106,13 +118,30 @@ class FineGrained(Backbone):
             stripes = []
             for rows in [None] if whole else _stripes(len(images)):
                 groups = ((group.mask, pairs.grid(rows, *block)) for group, block in zip(plan, blocks, strict=True))
-                stripes.append(in_order(self._score(groups, plan), plan, dim=1))
+                stripes.append(in_order(self._score(groups, plan, shared), plan, dim=1))
             logits = torch.cat(stripes) if len(stripes) > 1 else stripes[0]
+        logits = logits if shared is None else shared.whole(logits, 1)
         if self.stand_in is not None and self.training and torch.is_grad_enabled():
-            means = masked_mean(images.values, images.mask), masked_mean(texts.values, texts.mask)
-            globals_ = pairs.image_global.to(logits.dtype), pairs.text_global.to(logits.dtype)
-            logits = self.stand_in.follow(logits, *(torch.cat(side, -1) for side in zip(means, globals_, strict=True)))
+            text_global = pairs.text_global if shared is None else shared.whole(pairs.text_global.detach())
+            logits = self.stand_in.follow(logits, self._cosines(images, texts, pairs.image_global, text_global))
         return logits
+
+    def _cosines(self, images: Encoded, texts: Encoded, image_global: Tensor, text_global: Tensor) -> Tensor:
+        """What the stand-in makes of the encoded items, (n, m)."""
+        assert self.stand_in is not None
+        means = masked_mean(images.values, images.mask), masked_mean(texts.values, texts.mask)
+        whole = (x.to(mean.dtype) for x, mean in zip((image_global, text_global), means, strict=True))
+        return self.stand_in.cosines(*(torch.cat(side, -1) for side in zip(means, whole, strict=True)))
+
+    def _shortlisted(self, images: Encoded, texts: Encoded, count: int) -> Tensor:
+        """Raw logits (n, m): of `count` candidates per image and per text by the full model, estimates of the rest."""
+        assert self.stand_in is not None
+        pairs = Pairs(self, images, texts)
+        cosines = self._cosines(images, texts, pairs.image_global, pairs.text_global)
+        rows, cols = candidate_cells(cosines.detach(), count)
+        logits, scored = completed(cosines.detach(), rows, cols, self._listed(pairs, rows, cols))
+        teaches = self.training and torch.is_grad_enabled()
+        return self.stand_in.follow(logits, cosines, scored) if teaches else logits
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
         """Raw logits of the listed cells only, (k,): the same cells of `similarity`, in any mode."""
@@ -122,13 +151,21 @@ class FineGrained(Backbone):
         pairs = Pairs(self, images, texts)
         if not torch.is_grad_enabled() and rows.device.type == "cpu" and len(rows) >= MANY * len(images):
             return self._by_image(pairs, rows, cols)
+        return self._listed(pairs, rows, cols)
+
+    def _listed(self, pairs: Pairs, rows: Tensor, cols: Tensor) -> Tensor:
+        """Logits (c,) of listed cells, by length of their texts."""
+        shared = share_columns(pairs.word_mask.sum(1)[cols])
+        if shared is not None:
+            rows, cols = rows[shared.mine], cols[shared.mine]
         logits = []
-        plan = by_length(texts.mask[cols], 1 << 11)
+        plan = by_length(pairs.word_mask[cols], 1 << 11)
         for group in plan:
             nodes = pairs.listed(rows[group.columns], cols[group.columns], group)
             mask = None if group.mask is None else group.mask[:, None]
             logits.append(self._score(iter([(mask, nodes)]))[0][:, 0])
-        return in_order(logits, plan, dim=0) if logits else images.values.new_empty(0)
+        cells = in_order(logits, plan, dim=0) if logits else pairs.regions.new_empty(0)
+        return cells if shared is None else shared.whole(cells)
 
     def _by_image(self, pairs: Pairs, rows: Tensor, cols: Tensor) -> Tensor:
         """Many texts of one image at a time: its regions are read once, not once per text."""
@@ -148,8 +185,11 @@ class FineGrained(Backbone):
                 logits[part] = self._score(iter([(group.mask, nodes)]))[0][0]
         return logits
 
-    def _score(self, groups: Iterator[tuple[Tensor | None, Tensor]], plan: list[Group] | None = None) -> list[Tensor]:
-        """Logits (n, k) of each group of nodes (n, k, L+1, S) with its word mask, broadcastable to (n, k, L)."""
+    def _score(self, groups: Nodes, plan: list[Group] | None = None, shared: Columns | None = None) -> list[Tensor]:
+        """Logits (n, k) of each group of nodes (n, k, L+1, S) with its word mask, broadcastable to (n, k, L).
+
+        The texts of the groups are the columns `plan` names, of those that are `shared` out to this process.
+        """
         raise NotImplementedError
 
     def _score_again(self, pairs: Pairs, words: Tensor, text_global: Tensor) -> Tensor:
@@ -197,10 +237,13 @@ class Pairs:
 
     def listed(self, rows: Tensor, cols: Tensor, group: Group) -> Tensor:
         """Similarity vectors of listed pairs of one length, (c, 1, L+1, S)."""
-        words = self.words[cols, : group.length][:, None]
+        words = self.words[:, : group.length].index_select(0, cols)[:, None]
         mask = None if self.region_mask is None else self.region_mask[rows]
-        text_global = self.text_global[cols][:, None]
-        return self._apply(self.regions[rows], self.gram[rows], words, self.image_global[rows], text_global, mask)
+        text_global = self.text_global.index_select(0, cols)[:, None]
+        # index_select: the backward of an index is many times slower.
+        images = (x.index_select(0, rows) for x in (self.regions, self.gram, self.image_global))
+        regions, gram, image_global = images
+        return self._apply(regions, gram, words, image_global, text_global, mask)
 
     def _apply(self, *args: Tensor | None) -> Tensor:
         if torch.is_grad_enabled():

@@ -1,31 +1,35 @@
-"""IMRAM: iterative matching with recurrent attention memory (Chen et al., CVPR 2020)."""
+"""IMRAM: iterative matching with recurrent attention memory (Chen et al., CVPR 2020).
+
+The slow version that proves it: `imram_scores` in tests/model_oracles.py, one pair at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
-from mispair.models.base import Backbone, check_encoded
-from mispair.models.encoders import RegionEncoder, Sequencer, TextEncoder
-from mispair.models.groups import Group, by_length, in_order
-from mispair.models.iterate import Contexts, Queries, iterate
-from mispair.models.masked import l2, masked_mean
-from mispair.models.recompute import score
-from mispair.models.sizes import InputSizes, Size
-from mispair.models.standin import StandIn
-from mispair.models.vectors import block_rows
-from mispair.section import Section
+from mispair.gather import share_columns
+from mispair.models.base import Backbone, ModelConfig, check_encoded
+from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
+from mispair.models.kernels.caption_groups import Group, by_length, in_order
+from mispair.models.kernels.iterate import Contexts, Queries, iterate
+from mispair.models.kernels.recompute import score
+from mispair.models.kernels.similarity_vectors import block_rows
+from mispair.models.kernels.unit_length import l2
+from mispair.models.layers import masked_mean
+from mispair.models.sizes import InputSizes
+from mispair.models.stand_in import StandIn
 from mispair.types import Encoded
 
 Mode = Literal["text", "image", "full"]
 
 
-class IMRAMConfig(Section):
+class IMRAMConfig(ModelConfig):
     """`mode`: words look at regions, regions at words, or both; `query_norm`: unit queries after each look."""
 
     name: Literal["imram"] = "imram"
@@ -38,13 +42,12 @@ class IMRAMConfig(Section):
     query_norm: bool = False
     stand_in: PositiveInt | None = 256  # width of the cosine that learns along for two-stage scoring; None: none
 
-    @classmethod
-    def preset(cls, size: Size) -> IMRAMConfig:
-        return {"paper": cls(), "small": cls(embed=256)}[size]
-
 
 class IMRAM(Backbone):
     """Sum of the mean cosines of K looks, in one or both directions; the score is the sum itself."""
+
+    Config = IMRAMConfig
+    presets: ClassVar = {"paper": IMRAMConfig, "small": lambda: IMRAMConfig(embed=256)}
 
     def __init__(self, config: IMRAMConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes)
@@ -94,17 +97,22 @@ class IMRAM(Backbone):
     def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
         """Sums of cosines of every image against every text, (n, m)."""
         check_encoded(images, texts, self.embed)
-        plan = by_length(texts.mask, 128 if texts.mask.device.type == "cpu" else 1024)
+        shared = share_columns(texts.mask.sum(1))
+        own_texts = texts if shared is None else texts.take(shared.mine)
+        plan = by_length(own_texts.mask, 128 if texts.mask.device.type == "cpu" else 1024)
         order, sizes = torch.cat([group.columns for group in plan]), [len(group.columns) for group in plan]
-        sides = [torch.split(t[order], sizes) for t in self._text_side(texts)]
+        sides = [torch.split(t[order], sizes) for t in self._text_side(own_texts)]
         seen = self._image_side(images)
         parts = [
             self._score(seen, [t[None] for t in _cut(own, group)], group)
             for *own, group in zip(*sides, plan, strict=True)
         ]
         logits = in_order(parts, plan, dim=1)
+        logits = logits if shared is None else shared.whole(logits, 1)
         if self.stand_in is not None and self.training and torch.is_grad_enabled():
-            logits = self.stand_in.follow(logits, self.pooled_images(images), self.pooled_texts(texts))
+            logits = self.stand_in.follow(
+                logits, self.stand_in.cosines(self.pooled_images(images), self.pooled_texts(texts))
+            )
         return logits
 
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
@@ -145,9 +153,9 @@ class IMRAM(Backbone):
         return weight[:, : self.embed] if role == "query" else weight[:, self.embed :]
 
     def _map(self, kind: str) -> nn.Linear:
-        found = self.memory[kind]
-        assert isinstance(found, nn.Linear)
-        return found
+        layer = self.memory[kind]
+        assert isinstance(layer, nn.Linear)
+        return layer
 
 
 def _cut(side: Sequence[Tensor], group: Group) -> list[Tensor]:
@@ -171,6 +179,6 @@ def _block(
         b, k = words.shape[:2]
         flat = [t.reshape(b * k, *t.shape[2:]) for t in (words, word_gram, word_maps[-1], word_mask)]
         own = [x[None] if b == 1 else x[:, None] for x in (regions, region_maps[-1], region_mask)]
-        found = iterate(Contexts(*flat), Queries(*own), *weights[-2:], **looks)  # type: ignore[arg-type]
-        total = total + (found.T if b == 1 else found)
+        logits = iterate(Contexts(*flat), Queries(*own), *weights[-2:], **looks)  # type: ignore[arg-type]
+        total = total + (logits.T if b == 1 else logits)
     return total

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from mispair.models.encoders import BiGRU
-from mispair.models.masked import masked_mean
+from mispair.models.branches import BiGRU
+from mispair.models.layers import masked_mean
 
 
 class MeanPool(nn.Module):

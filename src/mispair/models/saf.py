@@ -1,17 +1,22 @@
-"""SAF: similarity attention filtration (Diao et al., AAAI 2021), the other half of SGRAF."""
+"""SAF: similarity attention filtration (Diao et al., AAAI 2021), the other half of SGRAF.
+
+The slow versions that prove it: `scores` with `saf_head`, and `saf_batch_scores` for statistics of the batch, in
+tests/model_oracles.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from mispair.models.finegrained import FineGrained, FineGrainedConfig, node_mask
-from mispair.models.groups import Group
-from mispair.models.masked import EPS, xavier
-from mispair.models.sizes import InputSizes, Size
+from mispair.gather import Columns
+from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, node_mask
+from mispair.models.kernels.caption_groups import Group, in_order
+from mispair.models.kernels.unit_length import EPS
+from mispair.models.layers import xavier
+from mispair.models.sizes import InputSizes
 
 Statistics = Literal["per_caption", "batch"]
 
@@ -21,10 +26,6 @@ class SAFConfig(FineGrainedConfig):
 
     name: Literal["saf"] = "saf"
     bn: Statistics = "per_caption"
-
-    @classmethod
-    def preset(cls, size: Size) -> SAFConfig:
-        return {"paper": cls(), "small": cls(embed=256, sim=64)}[size]
 
 
 class FilterNorm(nn.Module):
@@ -61,6 +62,9 @@ class FilterNorm(nn.Module):
 class SAF(FineGrained):
     """Raw logits of the filtered mean of the similarity vectors; the published score is their sigmoid."""
 
+    Config = SAFConfig
+    presets: ClassVar = {"paper": SAFConfig, "small": lambda: SAFConfig(embed=256, sim=64)}
+
     def __init__(self, config: SAFConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes)
         self.bn = config.bn
@@ -71,7 +75,7 @@ class SAF(FineGrained):
     def _coupled(self) -> bool:
         return self.training
 
-    def _score(self, groups: Iterator[tuple[Tensor | None, Tensor]], plan: list[Group] | None = None) -> list[Tensor]:
+    def _score(self, groups: Nodes, plan: list[Group] | None = None, shared: Columns | None = None) -> list[Tensor]:
         if not self.training:
             norm = self.filter_norm
             return [
@@ -79,7 +83,12 @@ class SAF(FineGrained):
                 for mask, nodes in groups
             ]
         assert plan is not None
-        order = torch.argsort(torch.cat([group.columns for group in plan]))
+
+        def in_batch(sums: list[tuple[Tensor, Tensor, Tensor]]) -> list[Tensor]:
+            """The moments of all captions, those other processes have computed too, in their order in the batch."""
+            parts = [in_order(list(part), plan, dim=0) for part in zip(*sums, strict=True)]
+            return parts if shared is None else [shared.whole(part) for part in parts]
+
         if self.bn == "per_caption":
             # Group by group to the end: the backward then goes back group by group too, and holds one's gradients.
             logits, sums = [], []
@@ -87,11 +96,11 @@ class SAF(FineGrained):
                 raw = self._raw(nodes)
                 sums.append(_moments(raw, mask))
                 logits.append(self._filtered(nodes, mask, raw, *(own[:, None] for own in sums[-1][:2])))
-            self.filter_norm.track(*(torch.cat(part)[order] for part in zip(*sums, strict=True)))
+            self.filter_norm.track(*in_batch(sums))
             return logits
         kept = [(mask, nodes, self._raw(nodes)) for mask, nodes in groups]
         sums = [_moments(raw, mask) for mask, _, raw in kept]
-        mean, var, count = _pooled(*(torch.cat(part)[order] for part in zip(*sums, strict=True)))
+        mean, var, count = _pooled(*in_batch(sums))
         self.filter_norm.track(mean, var, count)
         return [self._filtered(nodes, mask, raw, mean, var) for mask, nodes, raw in kept]
 

@@ -1,4 +1,7 @@
-"""Self-attended global vectors of an image and of a text (SGRAF, section 3.1: VisualSA and TextSA)."""
+"""Self-attended global vectors of an image and of a text (SGRAF, section 3.1: VisualSA and TextSA).
+
+The slow versions that prove it: `visual_global`, `visual_global_ragged` and `text_global` in tests/model_oracles.py.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-from mispair.models.masked import Dropout, l2, masked_mean, masked_softmax, xavier
+from mispair.models.kernels.unit_length import l2
+from mispair.models.layers import Dropout, masked_mean, masked_softmax, xavier
 
 
 class SlotNorm(nn.Module):

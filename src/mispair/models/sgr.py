@@ -1,35 +1,46 @@
-"""SGR: similarity graph reasoning (Diao et al., AAAI 2021), one of the two halves of SGRAF."""
+"""SGR: similarity graph reasoning (Diao et al., AAAI 2021), one of the two halves of SGRAF.
+
+The slow version that proves it: `scores` with `sgr_head` in tests/model_oracles.py, one pair at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 
-from mispair.models.autograd import differentiable
-from mispair.models.finegrained import FineGrained, FineGrainedConfig, Pairs, node_mask
-from mispair.models.groups import Group
-from mispair.models.masked import xavier
-from mispair.models.reasoning import GraphReasoning
-from mispair.models.recompute import score
-from mispair.models.sizes import InputSizes, Size
-from mispair.models.vectors import SimilarityVectors, block_rows
+from mispair.gather import Columns
+from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, Pairs, node_mask
+from mispair.models.kernels.autograd import differentiable
+from mispair.models.kernels.caption_groups import Group
+from mispair.models.kernels.reasoning import GraphReasoning
+from mispair.models.kernels.recompute import score
+from mispair.models.kernels.similarity_vectors import SimilarityVectors, block_rows
+from mispair.models.layers import xavier
+from mispair.models.sizes import InputSizes
 
 
 class SGRConfig(FineGrainedConfig):
-    """Sizes and steps; `checkpoint` recomputes the inner graph steps instead of storing them."""
+    """Sizes and steps; `checkpoint` recomputes the inner graph steps instead of storing them.
+
+    `shortlist`: while training, score only so many candidates of each image and each text of a batch, those the
+    stand-in ranks highest; the others are estimated. None: every cell. Not from a cold start: docs/backbones.md.
+    """
 
     name: Literal["sgr"] = "sgr"
     steps: PositiveInt = 3
     checkpoint: bool = False
+    shortlist: PositiveInt | None = None
 
-    @classmethod
-    def preset(cls, size: Size) -> SGRConfig:
-        return {"paper": cls(), "small": cls(embed=256, sim=64)}[size]
+    @model_validator(mode="after")
+    def _somebody_chooses(self) -> SGRConfig:
+        if self.shortlist and not self.stand_in:
+            raise ValueError("model.shortlist is chosen by the stand-in: it cannot go without model.stand_in")
+        return self
 
 
 class GraphStep(nn.Module):
@@ -54,13 +65,16 @@ class GraphStep(nn.Module):
 class SGR(FineGrained):
     """Raw logits w_e · x_0 + b_e of the global node after the last step; the published score is their sigmoid."""
 
+    Config = SGRConfig
+    presets: ClassVar = {"paper": SGRConfig, "small": lambda: SGRConfig(embed=256, sim=64)}
+
     def __init__(self, config: SGRConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes)
-        self.checkpoint = config.checkpoint
+        self.checkpoint, self._shortlist = config.checkpoint, config.shortlist
         self.steps = nn.ModuleList(GraphStep(config.sim) for _ in range(config.steps))
         self.out = xavier(config.sim, 1)
 
-    def _score(self, groups: Iterator[tuple[Tensor | None, Tensor]], plan: list[Group] | None = None) -> list[Tensor]:
+    def _score(self, groups: Nodes, plan: list[Group] | None = None, shared: Columns | None = None) -> list[Tensor]:
         weights: list[Tensor] | None = None
         logits = []
         for mask, nodes in groups:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import PositiveInt, model_validator
 
 from mispair.section import Section
-
-Size = Literal["paper", "small"]  # the presets every model has: as published, and one that trains on two cores
 
 
 class InputSizes(Section):

@@ -1,23 +1,25 @@
-"""VSE: one vector per item and their cosine; mean pooling (VSE++) or generalised pooling (VSE-infinity)."""
+"""VSE: one vector per item and their cosine; mean pooling (VSE++) or generalised pooling (VSE-infinity).
+
+What proves it: tests/models/test_vse.py, against pooling written out item by item.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from mispair.models.base import Backbone, check_encoded
-from mispair.models.encoders import BiGRU, WordTable, run_gru
-from mispair.models.masked import blanked, xavier
+from mispair.models.base import Backbone, ModelConfig, check_encoded
+from mispair.models.branches import BiGRU, WordTable, run_gru
+from mispair.models.layers import blanked, xavier
 from mispair.models.pooling import FeatureNorm, GeneralizedPool, MeanPool
-from mispair.models.sizes import InputSizes, Size
-from mispair.section import Section
+from mispair.models.sizes import InputSizes
 from mispair.types import Encoded
 
 
-class VSEConfig(Section):
+class VSEConfig(ModelConfig):
     """`words`: read texts as a sequence (gru) or as a bag, the cheapest; `pooling`: mean (VSE++) or gpo."""
 
     name: Literal["vse"] = "vse"
@@ -27,17 +29,17 @@ class VSEConfig(Section):
     pooling: Literal["mean", "gpo"] = "mean"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
-    @classmethod
-    def preset(cls, size: Size) -> VSEConfig:
-        return {"paper": cls(), "small": cls(embed=512, words="bag")}[size]
-
 
 class VSE(Backbone):
     """Cosine of two pooled vectors; the score is the logit itself."""
 
+    Config = VSEConfig
+    presets: ClassVar = {"paper": VSEConfig, "small": lambda: VSEConfig(embed=512, words="bag")}
+
     def __init__(self, config: VSEConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes)
         self.embed = config.embed
+        self.encodes_together = config.pooling == "gpo"  # its features are normalised over the batch
         self.images = _ImageSide(sizes.image_width, config)
         self.texts = _TextSide(sizes, config)
 

@@ -10,10 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.data.pairs import PairData
-from mispair.functional.ranks import retrieval_metrics
+from mispair.data.pair_data import PairData
+from mispair.functional.recalls import retrieval_metrics
+from mispair.progress import Progress
 from mispair.protocols import RetrievalModel
-from mispair.retrieval.scoring import Precision, Progress, encode_images, encode_texts
+from mispair.readback import to_host
+from mispair.retrieval.scoring import Precision, encode_images, encode_texts
 from mispair.retrieval.shortlist import Shortlisted, shortlist_scores
 
 Read = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
@@ -55,7 +57,7 @@ class RecallEvaluator:
         self.found = shortlist_scores(
             models, images, texts, shortlist=self.shortlist, progress=self.progress, precision=self.precision
         )
-        return self.found.scores.cpu()
+        return to_host(self.found.scores)
 
     def _batches(self, model: Any, read: Read, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         assert isinstance(model, nn.Module)

@@ -7,33 +7,35 @@ padding; a model's own blocks then carry none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from mispair.errors import InputError
+from mispair.evaluation_mode import evaluation_mode
+from mispair.half_precision import bfloat16
+from mispair.progress import Progress
 from mispair.protocols import RetrievalModel
 from mispair.types import Encoded
 
 Precision = Literal["fp32", "bf16"]
-Progress = Callable[[int, int], None]  # cells done, cells in all
 BUDGET = 1 << 30
 
 
 @torch.no_grad()
 def encode_images(model: RetrievalModel, batches: Iterable[tuple[Tensor, Tensor]]) -> Encoded:
     """All images of `batches` of (features (b, R, F), mask (b, R)), encoded in evaluation mode."""
-    with evaluating(model):
+    with evaluation_mode(model):
         return join([model.encode_images(*batch) for batch in batches])
 
 
 @torch.no_grad()
 def encode_texts(model: RetrievalModel, batches: Iterable[tuple[Tensor, Tensor]]) -> Encoded:
     """All texts of `batches` of (ids (b, L) or features (b, L, F'), mask (b, L)), encoded in evaluation mode."""
-    with evaluating(model):
+    with evaluation_mode(model):
         return join([model.encode_texts(*batch) for batch in batches])
 
 
@@ -65,7 +67,7 @@ def score_grid(
     total = images[0].values.new_zeros(n, m, dtype=torch.float32)
     done = 0
     for model, own_images, own_texts in zip(models, images, texts, strict=True):
-        with evaluating(model), _precision(own_images, precision):
+        with evaluation_mode(model), _precision(own_images, precision):
             for rows, cols in tiles(own_images, own_texts, budget_bytes):
                 part = model.similarity(own_images.take(rows), cut(own_texts, cols))
                 total[rows, cols] += model.link(part.float())
@@ -96,7 +98,7 @@ def score_pairs(
     total = images[0].values.new_zeros(len(rows), dtype=torch.float32)
     done = 0
     for model, own_images, own_texts in zip(models, images, texts, strict=True):
-        with evaluating(model), _precision(own_images, precision):
+        with evaluation_mode(model), _precision(own_images, precision):
             place = torch.empty(m, dtype=torch.long, device=cols.device)
             for stripe, batch in tiles(own_images, own_texts, budget_bytes):
                 inside = torch.zeros(m, dtype=torch.bool, device=cols.device)
@@ -138,31 +140,19 @@ def tiles(images: Encoded, texts: Encoded, budget_bytes: int) -> Iterator[tuple[
 
 
 def cut(texts: Encoded, index: Tensor) -> Encoded:
-    """The texts at `index` without the columns that are padding for all of them."""
+    """The texts at `index` without the columns that are padding for all of them; an accelerator keeps the padding."""
     mask = texts.mask[index]
+    if mask.device.type != "cpu":  # a look would wait for it
+        return texts.take(index)
     length = int(mask.sum(1).max())
     return Encoded(texts.values[index, :length], mask[:, :length])
-
-
-@contextmanager
-def evaluating(model: RetrievalModel) -> Iterator[None]:
-    """Evaluation mode inside, the mode it had outside."""
-    if not isinstance(model, nn.Module):
-        yield
-        return
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)
 
 
 def _precision(images: Encoded, precision: Precision) -> AbstractContextManager[object]:
     if precision == "fp32":
         return nullcontext()
     if precision == "bf16":
-        return torch.autocast(images.values.device.type, torch.bfloat16)
+        return bfloat16(images.values.device.type)
     raise InputError(f"there is no precision {precision!r}; it is fp32 or bf16")
 
 

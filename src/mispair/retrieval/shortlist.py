@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
+from mispair.evaluation_mode import evaluation_mode
+from mispair.progress import Progress
 from mispair.protocols import RetrievalModel
-from mispair.retrieval.scoring import BUDGET, Precision, Progress, evaluating, score_grid, score_pairs
+from mispair.retrieval.scoring import BUDGET, Precision, score_grid, score_pairs
 from mispair.types import Encoded
 
 
@@ -72,7 +74,7 @@ def stand_in(models: Sequence[RetrievalModel], images: Sequence[Encoded], texts:
     """Mean inner product of the pooled vectors, (n, m): the first stage."""
     total: Tensor | None = None
     for model, own_images, own_texts in zip(models, images, texts, strict=True):
-        with evaluating(model):
+        with evaluation_mode(model):
             pooled = [
                 torch.cat([pool(items.take(slice(at, at + 256))) for at in range(0, len(items), 256)])
                 for pool, items in ((model.pool_images, own_images), (model.pool_texts, own_texts))

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from mispair.models.autograd import differentiable
-from mispair.models.vectors import live_cells, pieces
+from mispair.models.kernels.autograd import differentiable
+from mispair.models.kernels.similarity_vectors import live_cells, pieces
 
 Block = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], Tensor]
 
@@ -62,16 +62,16 @@ class _Recomputed(torch.autograd.Function):
             if cells is None:
                 for at in range(0, len(grad), ctx.step):
                     part = slice(at, at + ctx.step)
-                    found = _gradients(ctx.block, *_part(images, texts, at, ctx.step), weights, grad[part])
+                    gradients = _gradients(ctx.block, *_part(images, texts, at, ctx.step), weights, grad[part])
                     places = [part] * len(images) + [... if shared else part] * len(texts)
-                    for total, new, place in zip(sums, found, places + [...] * len(weights), strict=True):
+                    for total, new, place in zip(sums, gradients, places + [...] * len(weights), strict=True):
                         if total is not None and new is not None:
                             total[place] += new
             else:
                 for rows, cols in zip(*(pieces(c, ctx.step) for c in cells), strict=True):
                     own = [x[rows] for x in images], [t[0, cols, None] for t in texts]
-                    found = _gradients(ctx.block, *own, weights, grad[rows, cols, None])
-                    _scatter(sums, found, ctx.counts, rows, cols)
+                    gradients = _gradients(ctx.block, *own, weights, grad[rows, cols, None])
+                    _scatter(sums, gradients, ctx.counts, rows, cols)
         return None, None, None, *sums
 
 
@@ -83,14 +83,18 @@ def _gradients(
     wanted = [t for t in leaves if t.requires_grad]
     with torch.enable_grad():
         out = block(*_sides(leaves, (len(images), len(texts))))
-    found = iter(torch.autograd.grad(out, wanted, grad, allow_unused=True))
-    return [next(found) if t.requires_grad else None for t in leaves]
+    gradients = iter(torch.autograd.grad(out, wanted, grad, allow_unused=True))
+    return [next(gradients) if t.requires_grad else None for t in leaves]
 
 
 def _scatter(
-    sums: Sequence[Tensor | None], found: Sequence[Tensor | None], counts: tuple[int, int], rows: Tensor, cols: Tensor
+    sums: Sequence[Tensor | None],
+    gradients: Sequence[Tensor | None],
+    counts: tuple[int, int],
+    rows: Tensor,
+    cols: Tensor,
 ) -> None:
-    for at, (total, new) in enumerate(zip(sums, found, strict=True)):
+    for at, (total, new) in enumerate(zip(sums, gradients, strict=True)):
         if total is None or new is None:
             continue
         if at < counts[0]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from mispair.models.vectors import block_rows, live_cells, pieces, running_sum
+from mispair.models.kernels.similarity_vectors import block_rows, live_cells, pieces, running_sum
 
 Step = tuple[Tensor, Tensor, Tensor, Tensor]  # M (S, S), b_q W_k (S,), W_g (S, S), b_g (S,)
 

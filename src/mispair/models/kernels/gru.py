@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from mispair.models.autograd import differentiable
+from mispair.models.kernels.autograd import differentiable
 
 
 def run_packed(gru: nn.GRU, x: Tensor, mask: Tensor, backwards: bool = False) -> Tensor:

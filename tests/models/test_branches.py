@@ -6,10 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from mispair.models.encoders import BiGRU, run_gru, turn_round
-from mispair.models.groups import by_length
-from mispair.models.gru import run_packed
-from mispair.models.masked import l2, masked_mean
+from mispair.half_precision import bfloat16
+from mispair.models.branches import BiGRU, run_gru, turn_round
+from mispair.models.kernels.caption_groups import by_length
+from mispair.models.kernels.gru import run_packed
+from mispair.models.kernels.unit_length import l2
+from mispair.models.layers import masked_mean
 from mispair.models.pooling import FeatureNorm, GeneralizedPool
 from mispair.models.selfattention import SlotNorm, TextAttention
 
@@ -62,7 +64,7 @@ def test_states_and_gradients_of_the_packed_gru_are_those_of_torch(lengths: list
 def test_a_gru_over_padding_sees_the_same_words(backwards: bool) -> None:
     """What an accelerator runs: padding after the words cannot change them."""
     gru, x, mask = nn.GRU(3, 4, batch_first=True), torch.randn(3, 5, 3), _mask([5, 2, 1], 5)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with bfloat16("cpu"):
         padded = run_gru(gru, x, mask, backwards)
     torch.testing.assert_close(padded[mask].float(), run_packed(gru, x, mask, backwards)[mask], atol=0.02, rtol=0.02)
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from mispair.models.masked import EPS, TINY
+from mispair.models.kernels.unit_length import EPS, TINY
 
 SLOPE = 0.1
 

@@ -1,4 +1,7 @@
-"""Encoders of the two sides: regions by projection; words or sequences by a bidirectional GRU or a projection."""
+"""Encoders of the two sides: regions by projection; words or sequences by a bidirectional GRU or a projection.
+
+The slow versions that prove it: `encode_regions` and `encode_words` in tests/model_oracles.py.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from mispair.models.gru import run_packed
-from mispair.models.masked import Dropout, blanked, l2, xavier
+from mispair.models.kernels.gru import run_packed
+from mispair.models.kernels.unit_length import l2
+from mispair.models.layers import Dropout, blanked, xavier
 
 Sequencer = Literal["gru", "linear"]
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from mispair.models.attention import attend, attend_backward, differences, dots
-from mispair.models.masked import EPS, l2_backward
+from mispair.models.kernels.attention import attend, attend_backward, differences, dots
+from mispair.models.kernels.unit_length import EPS, l2_backward
 
 SPARSE = 0.25  # below this share of cells with gradient, the cells are packed and computed alone
 

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from mispair.errors import InputError
-from mispair.models.autograd import differentiable
-from mispair.models.masked import l2, xavier
+from mispair.models.kernels.autograd import differentiable
+from mispair.models.kernels.unit_length import l2
+from mispair.models.layers import xavier
 from mispair.types import Encoded
 
 SHARP = 4.0  # the teacher: logits in standard deviations of their batch, times this
@@ -41,10 +42,16 @@ class StandIn(nn.Module):
     def texts(self, pooled: Tensor) -> Tensor:
         return l2(self.text(pooled))
 
-    def follow(self, logits: Tensor, images: Tensor, texts: Tensor) -> Tensor:
-        """The logits (n, m) as they are; a backward through them also teaches the maps."""
-        cosines = self.images(images.detach()) @ self.texts(texts.detach()).T
-        return differentiable(_Follow, logits, cosines / TEMPERATURE)
+    def cosines(self, images: Tensor, texts: Tensor) -> Tensor:
+        """Of every image with every text, (n, m), from pooled vectors, which get no gradient."""
+        return self.images(images.detach()) @ self.texts(texts.detach()).T
+
+    def follow(self, logits: Tensor, cosines: Tensor, scored: Tensor | None = None) -> Tensor:
+        """The logits (n, m) as they are; a backward through them also teaches the maps behind the cosines.
+
+        scored (n, m) bool: the cells whose logits come from the full model, where not all do.
+        """
+        return differentiable(_Follow, logits, cosines / TEMPERATURE, scored)
 
 
 class Taught(Protocol):
@@ -84,20 +91,30 @@ def polish(model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: in
 
 class _Follow(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, student: Tensor) -> Tensor:
-        ctx.save_for_backward(logits, student)
+    def forward(ctx: Any, logits: Tensor, student: Tensor, scored: Tensor | None) -> Tensor:
+        ctx.save_for_backward(logits, student, scored)
         return logits.view_as(logits)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        logits, student = ctx.saved_tensors
-        return grad, lesson(logits, student) * SCALE
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        logits, student, scored = ctx.saved_tensors
+        return grad, lesson(logits, student, scored) * SCALE, None
 
 
-def lesson(logits: Tensor, student: Tensor) -> Tensor:
-    """Gradient of KL(teacher, student), the mean over rows plus that over columns, in the student's logits (n, m)."""
-    teacher = (logits - logits.mean()) / (logits.std(correction=0) + 1e-8) * SHARP
+def lesson(logits: Tensor, student: Tensor, scored: Tensor | None = None) -> Tensor:
+    """Gradient of KL(teacher, student), the mean over rows plus that over columns, in the student's logits (n, m).
+
+    scored (n, m) bool: the divergence is among these cells, at least one in each row and column.
+    """
+    if scored is None:
+        teacher = (logits - logits.mean()) / (logits.std(correction=0) + 1e-8) * SHARP
+    else:
+        count = scored.sum()
+        apart = logits - torch.where(scored, logits, 0.0).sum() / count
+        spread = (torch.where(scored, apart, 0.0).square().sum() / count).sqrt()
+        teacher = (apart / (spread + 1e-8) * SHARP).masked_fill(~scored, -torch.inf)
+        student = student.masked_fill(~scored, -torch.inf)
     total = torch.zeros_like(student)
     for axis in (0, 1):
         total += (student.softmax(axis) - teacher.to(student.dtype).softmax(axis)) / student.shape[1 - axis]

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from mispair.models.attention import SLOPE, dots
-from mispair.models.masked import EPS, l2
+from mispair.models.kernels.attention import SLOPE, dots
+from mispair.models.kernels.unit_length import EPS, l2
 
 
 @dataclass(frozen=True, slots=True)
