@@ -7,13 +7,13 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.consistency import anchor_count, anchors, similarity_ratio
 from mispair.functional.mixture import fit_beta_mixture
-from mispair.functional.ranking import triplet
+from mispair.functional.ranking_losses import triplet
+from mispair.functional.soft_labels import anchor_count, anchors, similarity_ratio
 from mispair.methods.bicro import BiCro, BiCroConfig, unclipped_posterior
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.synthetic import RecordingRun, tiny_data
 
 BATCH = 32
@@ -34,7 +34,7 @@ def make(data, **values):
     losses["b"] = np.roll(losses["a"], 7)  # another opinion
     run.survey = lambda score: losses
     run.opinions = losses
-    return BiCro(BiCroConfig(**{"warmup_epochs": 1, "noisy_from": 1, **values}), a, b, BATCH), run
+    return BiCro(BiCroConfig(**{"warmup_epochs": 1, "noisy_from": 1, **values}), iter([a, b]).__next__, BATCH), run
 
 
 def test_warm_up_trains_on_the_smallest_losses_of_everybody(data):
@@ -121,7 +121,7 @@ def test_weak_labels_count_as_none(data):
 @pytest.mark.parametrize("share", [0.0, 0.02, 1.0])
 def test_almost_nobody_and_everybody_mismatched(data, monkeypatch, share):
     decide = lambda fit, losses, *_: np.arange(len(losses)) < share * len(losses)  # noqa: E731
-    monkeypatch.setattr("mispair.functional.splitting.decide_mismatched", decide)
+    monkeypatch.setattr("mispair.functional.loss_split.decide_mismatched", decide)
     method, run = make(data)
     method.epoch(2, run)
     assert all(len(stream["matched"]) >= BATCH for stream in run.streams)

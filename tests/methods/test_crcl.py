@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.contrast import active_complementary, log_probabilities
+from mispair.functional.contrastive_losses import active_complementary, log_probabilities
 from mispair.methods.crcl import CRCL, CRCLConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.runtime.test_trainer import run as train
 from tests.runtime.test_trainer import weights
 from tests.synthetic import RecordingRun, tiny_data
@@ -21,7 +21,7 @@ def make(**values):
     data = tiny_data(rate=0.5)
     sizes = input_sizes(data)
     build = lambda: build_model(VSEConfig(embed=32, word_dim=16, words="bag"), sizes)  # noqa: E731
-    return CRCL(CRCLConfig(**{"restart_at": (4, 7), **values}), build), RecordingRun(data, BATCH)
+    return CRCL(CRCLConfig(**{"restart_at": (4, 7), **values}), build, BATCH), RecordingRun(data, BATCH)
 
 
 def first(method, run):
@@ -102,7 +102,7 @@ def test_a_restart_forgets_parameters_and_momentum_but_not_the_rate(whole):
     engine, method = whole.trainer.engine, whole.trainer.method
     before = weights(whole)
     rate = engine.optimizers["net"].param_groups[0]["lr"]
-    whole.trainer.restart("net", method.make)
+    whole.trainer.run.restart("net", method.make_network)
     assert engine.optimizers["net"].state_dict()["state"] == {}
     assert engine.optimizers["net"].param_groups[0]["lr"] == rate > 0
     assert any(not torch.equal(value, before[key]) for key, value in weights(whole).items())

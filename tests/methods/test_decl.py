@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.evidence import dirichlet_loss, evidence
-from mispair.functional.ranking import triplet
+from mispair.functional.evidential_losses import dirichlet_loss, evidence
+from mispair.functional.ranking_losses import triplet
 from mispair.methods.decl import DECL, DECLConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.runtime.test_trainer import run as train
 from tests.runtime.test_trainer import weights
 from tests.synthetic import RecordingRun, tiny_data
@@ -21,7 +21,7 @@ def make(**values):
     torch.manual_seed(0)
     data = tiny_data(rate=0.5)
     net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
-    return DECL(DECLConfig(**{"warmup_epochs": 1, **values}), net), RecordingRun(data, BATCH)
+    return DECL(DECLConfig(**{"warmup_epochs": 1, **values}), lambda: net, BATCH), RecordingRun(data, BATCH)
 
 
 def test_warm_up_believes_everybody():

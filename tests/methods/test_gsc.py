@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.contrast import info_nce
+from mispair.functional.contrastive_losses import info_nce
 from mispair.methods.gsc import GSC, GSCConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests import oracles
 from tests.runtime.test_trainer import run as train
 from tests.runtime.test_trainer import weights
@@ -21,7 +21,7 @@ def make(**values):
     torch.manual_seed(0)
     data = tiny_data(rate=0.5)
     net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
-    return GSC(GSCConfig(**values), net), RecordingRun(data, BATCH)
+    return GSC(GSCConfig(**values), lambda: net, BATCH), RecordingRun(data, BATCH)
 
 
 def expected_loss(method, run, trust, gamma):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.consistency import correspondence
+from mispair.functional.soft_labels import correspondence
+from mispair.half_precision import bfloat16
 from mispair.methods.ncr import NCR, NCRConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.synthetic import RecordingRun, tiny_data
 
 BATCH = 32
@@ -29,7 +30,7 @@ def make(data, **values):
     losses["b"] = np.roll(losses["a"], 7)  # another opinion
     run.survey = lambda score: losses
     run.opinions = losses
-    return NCR(NCRConfig(**{"warmup_epochs": 1, "noisy_from": 1, **values}), a, b, BATCH), run
+    return NCR(NCRConfig(**{"warmup_epochs": 1, "noisy_from": 1, **values}), iter([a, b]).__next__, BATCH), run
 
 
 def test_both_networks_warm_up_on_everybody(data):
@@ -70,7 +71,7 @@ def test_the_history_is_the_mean_of_both(data):
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.02, 0), (1.0, BATCH)])
 def test_almost_nobody_and_everybody_mismatched(data, monkeypatch, share, expected):
     decide = lambda fit, losses, *_: np.arange(len(losses)) < share * len(losses)  # noqa: E731
-    monkeypatch.setattr("mispair.functional.splitting.decide_mismatched", decide)
+    monkeypatch.setattr("mispair.functional.loss_split.decide_mismatched", decide)
     method, run = make(data)
     method.epoch(2, run)
     if expected:  # the least suspicious batch is trusted all the same
@@ -187,7 +188,7 @@ def test_slips_change_what_is_learned(data):
 def test_mixed_precision_learns_after_judging(data):
     """Low-precision copies of weights made while judging carry no gradient and must not be found again."""
     method, run = make(data)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with bfloat16("cpu"):
         run.sweep(
             lambda run, **batches: method._step("a", "b", torch.full((len(data),), 0.9), run, **batches),
             matched=np.arange(BATCH),

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.ranking import on_plateau
+from mispair.functional.ranking_losses import on_plateau
 from mispair.methods.plain import Plain, PlainConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.synthetic import RecordingRun, tiny_data
 
 
@@ -13,7 +13,7 @@ def make(**values):
     torch.manual_seed(0)
     data = tiny_data()
     net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
-    return Plain(PlainConfig(**values), net), RecordingRun(data)
+    return Plain(PlainConfig(**values), lambda: net, 32), RecordingRun(data)
 
 
 @pytest.mark.parametrize("loss", ["triplet", "infonce", "infonce_rce"])

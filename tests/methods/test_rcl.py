@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.contrast import complementary, info_nce
+from mispair.functional.contrastive_losses import complementary, info_nce
 from mispair.methods.rcl import RCL, RCLConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.synthetic import RecordingRun, tiny_data
 
 
@@ -15,7 +15,7 @@ def make(**values):
     torch.manual_seed(0)
     data = tiny_data()
     net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
-    return RCL(RCLConfig(**values), net), RecordingRun(data)
+    return RCL(RCLConfig(**values), lambda: net, 32), RecordingRun(data)
 
 
 def first_scores(method, run):

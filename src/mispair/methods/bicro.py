@@ -1,12 +1,12 @@
 """BiCro: bi-directional cross-modal similarity consistency (Yang et al., CVPR 2023).
 
 Two networks. After warming up on the pairs of smallest loss of every batch, every epoch:
-  1. both score every given pair; each splits by a Beta mixture of its losses         -> Peers._split
+  1. both score every given pair; each splits by a Beta mixture of its losses         -> CoTeaching._split
   2. each network trains on the split and the labels of the other:
      a. anchors: the matched pairs that hold best against their batch                 -> _label
      b. labels: do a pair's image and text agree in how near they are to an anchor?   -> _label
-     c. in later epochs a step on the mismatched pairs, margins following the labels  -> Peers._learn
-     d. a step on the matched pairs                                                   -> Peers._learn
+     c. in later epochs a step on the mismatched pairs, margins following the labels  -> CoTeaching._learn
+     d. a step on the matched pairs                                                   -> CoTeaching._learn
 Scores of the two networks are averaged.
 
 The released code has slips; `compat` brings them back by name (see PAPERS.md).
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -24,43 +24,29 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from mispair.functional.consistency import anchors, similarity_ratio
+from mispair.evaluation_mode import evaluation_mode
+from mispair.functional.loss_split import trust_at_least
 from mispair.functional.mixture import MixtureFit
-from mispair.functional.ranking import Curve, smallest, soft_margin, triplet, triplet_by_cell
-from mispair.functional.splitting import trust_at_least
+from mispair.functional.mixture_families import Family
+from mispair.functional.ranking_losses import smallest, soft_margin, triplet, triplet_by_cell
+from mispair.functional.soft_labels import anchors, similarity_ratio
 from mispair.methods.about import About
-from mispair.methods.judging import judging
-from mispair.methods.peers import Peers
+from mispair.methods.base import scores_of
+from mispair.methods.coteaching import CoTeaching, CoTeachingConfig
 from mispair.protocols import Run
-from mispair.section import Section
+from mispair.readback import to_host
+from mispair.retrieval_module import RetrievalModule
 from mispair.types import Encoded, PairBatch, Split
-
-ABOUT = About(
-    name="bicro",
-    paper="BiCro: Noisy Correspondence Rectification via Bi-directional Cross-modal Similarity Consistency",
-    venue="CVPR",
-    year=2023,
-    url="https://arxiv.org/abs/2303.12419",
-    networks=2,
-    cost=2.4,
-    mismatched="waits for later epochs, then has the margin its two sides agree on beside trusted pairs",
-)
 
 Slip = Literal["labels", "posterior", "margin"]
 
 
-class BiCroConfig(Section):
+class BiCroConfig(CoTeachingConfig):
     """Defaults as published, where they do not depend on the number of epochs."""
 
     name: Literal["bicro"] = "bicro"
-    warmup_epochs: int = Field(default=5, ge=1)  # published: 10 of 50
     warmup_share: float = Field(default=0.3, gt=0.0, le=1.0)  # of a batch, its smallest losses, that warm-up trains on
-    noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them
-    margin: float = Field(default=0.2, gt=0.0)
-    curve: Curve = "exponential"  # from label to margin
-    mixture: Literal["beta", "gaussian"] = "beta"
-    matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
-    when_unimodal: Literal["posterior", "top_percent"] = "posterior"  # what is mismatched if losses show one group
+    mixture: Family = "beta"
     label_above: float = Field(default=0.5, ge=0.0, lt=1.0)  # soft labels up to this count as 0
     # The released code gives matched pairs each other's labels ("labels"), calls the pairs of smallest loss mismatched
     # ("posterior"), and holds captions competing for an image to their own margins ("margin"); "official": all three.
@@ -73,11 +59,23 @@ class BiCroConfig(Section):
         return self
 
 
-class BiCro(Peers):
+class BiCro(CoTeaching[BiCroConfig]):
     """Labels from how alike a pair's two sides stand to trusted pairs."""
 
-    def _warm_up_loss(self, losses: Tensor) -> Tensor:
-        return smallest(losses, self.config.warmup_share).sum()
+    Config = BiCroConfig
+    about = About(
+        name="bicro",
+        paper="BiCro: Noisy Correspondence Rectification via Bi-directional Cross-modal Similarity Consistency",
+        venue="CVPR",
+        year=2023,
+        url="https://arxiv.org/abs/2303.12419",
+        networks=2,
+        cost=2.4,
+        mismatched="waits for later epochs, then has the margin its two sides agree on beside trusted pairs",
+    )
+
+    def _warm_up_loss(self, losses: Tensor, weights: Tensor | None) -> Tensor:
+        return smallest(losses, self.config.warmup_share, weights).sum()
 
     def _divide(self, losses: NDArray[np.float64]) -> tuple[Split, MixtureFit]:
         split, fit = super()._divide(losses)
@@ -92,19 +90,19 @@ class BiCro(Peers):
     def _step(
         self, student: str, teacher: str, run: Run, matched: PairBatch, mismatched: PairBatch | None = None
     ) -> None:
-        labels, others = self._label(run, self.modules[teacher], matched, mismatched)
+        labels, others = self._label(run, self.networks[teacher], matched, mismatched)
         if mismatched is not None:
             assert others is not None
             run.log(mismatched_loss=self._learn(run, student, mismatched, others))
         run.log(loss=self._learn(run, student, matched, labels))
 
     def _label(
-        self, run: Run, judge: Any, matched: PairBatch, mismatched: PairBatch | None
+        self, run: Run, judge: RetrievalModule, matched: PairBatch, mismatched: PairBatch | None
     ) -> tuple[Tensor, Tensor | None]:
         """Soft labels of both batches by the judge: agreement of the two sides about the nearest anchor."""
-        with judging(judge):
+        with evaluation_mode(judge):
             images, texts = run.encode(judge, matched)
-            chosen = anchors(judge.link(judge.similarity(images, texts)).float(), self.config.margin)
+            chosen = anchors(scores_of(judge, images, texts), self.config.margin)
             image, text = _whole(images), _whole(texts)
             ratio = similarity_ratio(image, text, image[chosen], text[chosen])
             labels = self._matched_labels(ratio, chosen)
@@ -121,7 +119,8 @@ class BiCro(Peers):
             rest = torch.ones_like(ratio, dtype=torch.bool)
             rest[chosen] = False
             # The k-th pair that is no anchor gets the label of pair k, whoever that is.
-            labels[rest] = labels[: int(rest.sum())].clone()
+            rest = to_host(rest).nonzero()[:, 0].to(labels.device)
+            labels[rest] = labels[: len(rest)].clone()
         labels[chosen] = 1.0
         return labels
 

@@ -13,34 +13,24 @@ What was changed, and why, is in PAPERS.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from mispair.functional.evidence import dirichlet_loss, evidence, rivalry, uncertainty
-from mispair.functional.ranking import triplet
+from mispair.functional.evidential_losses import dirichlet_loss, evidence, rivalry, uncertainty
+from mispair.functional.loss_split import with_known
+from mispair.functional.ranking_losses import triplet
 from mispair.methods.about import About
-from mispair.methods.devices import device_of
+from mispair.methods.base import MethodBase, MethodConfig, weighed
 from mispair.protocols import Run
-from mispair.section import Section
-from mispair.types import PairBatch
-
-ABOUT = About(
-    name="decl",
-    paper="Deep Evidential Learning with Noisy Correspondence for Cross-modal Retrieval",
-    venue="ACM MM",
-    year=2022,
-    url="https://doi.org/10.1145/3503161.3547922",
-    networks=1,
-    cost=1.3,
-    mismatched="gets the label 'no partner in this batch' (no evidence at all) and leaves the ranking loss",
-)
+from mispair.retrieval_module import RetrievalModule
+from mispair.types import PairBatch, Split
 
 
-class DECLConfig(Section):
+class DECLConfig(MethodConfig):
     """As published; see PAPERS.md."""
 
     name: Literal["decl"] = "decl"
@@ -53,16 +43,24 @@ class DECLConfig(Section):
     hardest: int = Field(default=5, ge=1)  # negatives that are always left
 
 
-class DECL:
+class DECL(MethodBase[DECLConfig]):
     """One network whose logits are evidence."""
 
-    scorers: tuple[str, ...] = ("net",)
-    rate_scale: Mapping[str, float] = {}
+    Config = DECLConfig
+    about = About(
+        name="decl",
+        paper="Deep Evidential Learning with Noisy Correspondence for Cross-modal Retrieval",
+        venue="ACM MM",
+        year=2022,
+        url="https://doi.org/10.1145/3503161.3547922",
+        networks=1,
+        cost=1.3,
+        mismatched="gets the label 'no partner in this batch' (no evidence at all) and leaves the ranking loss",
+    )
+    takes_known = True
 
-    def __init__(self, config: DECLConfig, net: nn.Module) -> None:
-        self.config = config
-        self.net: Any = net
-        self.modules: Mapping[str, nn.Module] = {"net": net}
+    def __init__(self, config: DECLConfig, make_network: Callable[[], RetrievalModule], batch_size: int) -> None:
+        super().__init__(config, make_network, batch_size)
         self.steps = 0  # of the whole run, warm-up included
         self._matched: Tensor | None = None  # (N,) bool, this epoch's labels; None while warming up
 
@@ -74,14 +72,14 @@ class DECL:
         """1 where a pair has the most evidence of its batch, both directions together."""
 
         def score(batch: PairBatch) -> dict[str, Tensor]:
-            found = evidence(self._logits(run, batch), self.config.temperature)
-            return {"rivalry": rivalry(found), "uncertainty": uncertainty(found)}
+            evidences = evidence(self._logits(run, batch), self.config.temperature)
+            return {"rivalry": rivalry(evidences), "uncertainty": uncertainty(evidences)}
 
-        found = run.survey(score)
-        mismatched = found["rivalry"] > 0.5
-        run.log(matched=1 - mismatched.mean(), uncertainty=found["uncertainty"].mean())
-        run.record(signal=found["rivalry"], posterior=found["rivalry"], mismatched=mismatched)
-        return torch.from_numpy(~mismatched).to(device_of(self.net))
+        columns = run.survey(score)
+        split = with_known(Split(columns["rivalry"], columns["rivalry"] > 0.5), run.known, 0)
+        run.log(matched=1 - split.mismatched.mean(), uncertainty=columns["uncertainty"].mean())
+        run.record(signal=columns["rivalry"], posterior=split.p_mismatch, mismatched=split.mismatched)
+        return torch.from_numpy(~split.mismatched).to(self.device)
 
     def _step(self, run: Run, batch: PairBatch) -> None:
         config = self.config
@@ -89,10 +87,12 @@ class DECL:
         matched = torch.ones(len(logits), dtype=torch.bool, device=logits.device)
         if self._matched is not None:
             matched = self._matched[batch.pair_ids]
-        found, target = evidence(logits, config.temperature), torch.diag(matched.to(logits.dtype))
-        belief = dirichlet_loss(found, target, config.kl_weight) + dirichlet_loss(found.T, target, config.kl_weight)
+        evidences, target = evidence(logits, config.temperature), torch.diag(matched.to(logits.dtype))
+        belief = dirichlet_loss(evidences, target, config.kl_weight)
+        belief = belief + dirichlet_loss(evidences.T, target, config.kl_weight)
         ranking = triplet(torch.tanh(logits), config.margin, "top_k", self._hardness(len(logits))) * matched
         run.log(loss=belief.mean(), hinge=ranking.sum() / matched.sum().clamp(min=1))
+        belief, ranking = weighed(run, belief, batch.pair_ids), weighed(run, ranking, batch.pair_ids)
         run.minimize("net", belief.mean() + config.ranking_weight * ranking.sum())
         self.steps += 1
 
@@ -102,8 +102,7 @@ class DECL:
         return max(left, self.config.hardest)
 
     def _logits(self, run: Run, batch: PairBatch) -> Tensor:
-        logits: Tensor = self.net.similarity(*run.encode(self.net, batch)).float()
-        return logits
+        return self.net.similarity(*run.encode(self.net, batch)).float()
 
     def state(self) -> dict[str, Any]:
         return {"steps": self.steps}

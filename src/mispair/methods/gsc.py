@@ -13,38 +13,30 @@ What was changed, and why, is in PAPERS.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from mispair.functional.consistency import structures
-from mispair.functional.contrast import info_nce, log_probabilities
+from mispair.functional.contrastive_losses import info_nce, log_probabilities
+from mispair.functional.loss_split import with_known
 from mispair.functional.mixture import fit_gaussian_mixture
+from mispair.functional.mixture_families import Family
+from mispair.functional.soft_labels import structures
 from mispair.methods.about import About
-from mispair.methods.devices import device_of
+from mispair.methods.base import MethodBase, MethodConfig, scores_of, weighed
 from mispair.protocols import Run
-from mispair.section import Section
-from mispair.types import PairBatch
-
-ABOUT = About(
-    name="gsc",
-    paper="Mitigating Noisy Correspondence by Geometrical Structure Consistency Learning",
-    venue="CVPR",
-    year=2024,
-    url="https://arxiv.org/abs/2405.16996",
-    networks=1,
-    cost=1.0,
-    mismatched="weighs as little as it is trusted: its sides stand differently to the rest of the batch",
-)
+from mispair.readback import to_host
+from mispair.retrieval_module import RetrievalModule
+from mispair.types import PairBatch, Split
 
 _COLUMNS = ("agreement", "prediction", "structural", "predicted")
 
 
-class GSCConfig(Section):
+class GSCConfig(MethodConfig):
     """As published; see PAPERS.md."""
 
     name: Literal["gsc"] = "gsc"
@@ -54,36 +46,51 @@ class GSCConfig(Section):
     renewal: float = Field(default=0.7, gt=0.0, le=1.0)  # β, share of the newest epoch in the running means
     mixture: Literal["gaussian"] = "gaussian"
 
+    @property
+    def mixture_family(self) -> Family:
+        return self.mixture
 
-class GSC:
+
+class GSC(MethodBase[GSCConfig]):
     """One network, and how far it trusts each pair."""
 
-    scorers: tuple[str, ...] = ("net",)
-    rate_scale: Mapping[str, float] = {}
+    Config = GSCConfig
+    about = About(
+        name="gsc",
+        paper="Mitigating Noisy Correspondence by Geometrical Structure Consistency Learning",
+        venue="CVPR",
+        year=2024,
+        url="https://arxiv.org/abs/2405.16996",
+        networks=1,
+        cost=1.0,
+        mismatched="weighs as little as it is trusted: its sides stand differently to the rest of the batch",
+    )
+    takes_known = True
 
-    def __init__(self, config: GSCConfig, net: nn.Module) -> None:
-        self.config = config
-        self.net: Any = net
-        self.modules: Mapping[str, nn.Module] = {"net": net}
+    def __init__(self, config: GSCConfig, make_network: Callable[[], RetrievalModule], batch_size: int) -> None:
+        super().__init__(config, make_network, batch_size)
         # By pair id: what the last pass saw, and the running means of what it implies.
         self.columns: dict[str, Tensor] = {}
+        self._known: Tensor | None = None  # what people said of pairs, by pair id
 
     def epoch(self, epoch: int, run: Run) -> None:
         columns = self.columns or {name: torch.ones(run.pairs) for name in _COLUMNS}
-        self.columns = {name: column.to(device_of(self.net)) for name, column in columns.items()}
+        self.columns = {name: column.to(self.device) for name, column in columns.items()}
+        self._known = None if run.known is None else torch.from_numpy(run.known).to(self.device)
         run.sweep(self._step, batch=None)
         self._trust(run)
 
     def _step(self, run: Run, batch: PairBatch) -> None:
         config, ids = self.config, batch.pair_ids
         images, texts = run.encode(self.net, batch)
-        scores = self.net.link(self.net.similarity(images, texts)).float()
-        trust = torch.minimum(self.columns["structural"][ids], self.columns["predicted"][ids])
+        scores = scores_of(self.net, images, texts)
+        trust = self._trust_in(ids)
         pooled = self.net.pool_images(images).float(), self.net.pool_texts(texts).float()
         by_image, by_text = structures(*pooled, trust)
         pairs = 0.5 * trust * info_nce(scores, config.temperature)
         structure = 0.5 * trust * info_nce(by_image @ by_text.T, config.structure_temperature)
         run.log(loss=pairs.mean(), structure=structure.mean(), trust=trust.mean())
+        pairs, structure = weighed(run, pairs, ids), weighed(run, structure, ids)
         run.minimize("net", pairs.mean() + config.structure_weight * structure.mean())
         with torch.no_grad():
             v2t, t2v = log_probabilities(scores, config.temperature)
@@ -92,7 +99,7 @@ class GSC:
 
     def _trust(self, run: Run) -> None:
         """Renew both running means from what the pass has seen."""
-        self.columns = {name: column.cpu() for name, column in self.columns.items()}
+        self.columns = {name: to_host(column) for name, column in self.columns.items()}
         apart = 1 - self.columns["agreement"].double()
         fit = fit_gaussian_mixture(apart)
         for name, newest in (
@@ -101,11 +108,17 @@ class GSC:
         ):
             self.columns[name] += self.config.renewal * (newest.float() - self.columns[name])
         posterior = 1 - self.columns["structural"].double().numpy()
+        split = with_known(Split(posterior, posterior > 0.5), run.known, 0)
         trust = torch.minimum(self.columns["structural"], self.columns["predicted"])
-        run.record(signal=1 - trust.double().numpy(), posterior=posterior, mismatched=posterior > 0.5)
+        run.record(signal=1 - trust.double().numpy(), posterior=split.p_mismatch, mismatched=split.mismatched)
+
+    def _trust_in(self, ids: Tensor) -> Tensor:
+        """How far the pairs `ids` are trusted, (n,): as far as people say, where they do."""
+        trust = torch.minimum(self.columns["structural"][ids], self.columns["predicted"][ids])
+        return trust if self._known is None else torch.where(self._known[ids] < 0, trust, 1.0 - self._known[ids])
 
     def state(self) -> dict[str, Any]:
         return {name: column.clone() for name, column in self.columns.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.columns = {name: column.clone().to(device_of(self.net)) for name, column in state.items()}
+        self.columns = {name: column.clone().to(self.device) for name, column in state.items()}

@@ -1,11 +1,11 @@
 """NCR: learning with noisy correspondence (Huang et al., NeurIPS 2021).
 
 Two networks. After warming up on all pairs, every epoch:
-  1. both score every given pair; each splits by a Gaussian mixture of its losses     -> Peers._split
+  1. both score every given pair; each splits by a Gaussian mixture of its losses     -> CoTeaching._split
   2. each network trains on the split of the other:
      a. labels: the posterior, refined by what the network itself predicts            -> _step
-     b. a step on the matched pairs, whose margins shrink with their labels           -> Peers._learn
-     c. in later epochs a second step on the mismatched pairs, labelled by both       -> Peers._learn
+     b. a step on the matched pairs, whose margins shrink with their labels           -> CoTeaching._learn
+     c. in later epochs a second step on the mismatched pairs, labelled by both       -> CoTeaching._learn
 Scores of the two networks are averaged.
 
 The released code has slips in how margins meet scores; `compat` brings them back by name (see PAPERS.md).
@@ -18,52 +18,43 @@ from functools import partial
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
-from mispair.functional.consistency import correspondence, refine_label
-from mispair.functional.ranking import Curve, soft_margin, triplet, triplet_by_cell
+from mispair.evaluation_mode import evaluation_mode
+from mispair.functional.ranking_losses import soft_margin, triplet, triplet_by_cell
+from mispair.functional.soft_labels import correspondence, refine_label
 from mispair.methods.about import About
-from mispair.methods.devices import device_of
-from mispair.methods.judging import judging
-from mispair.methods.peers import Peers, score
+from mispair.methods.coteaching import CoTeaching, CoTeachingConfig, score
 from mispair.protocols import Run
-from mispair.section import Section
 from mispair.types import PairBatch, Split
 
-ABOUT = About(
-    name="ncr",
-    paper="Learning with Noisy Correspondence for Cross-modal Matching",
-    venue="NeurIPS",
-    year=2021,
-    url="https://proceedings.neurips.cc/paper/2021/hash/f5e62af885293cf4d511ceef31e61c80-Abstract.html",
-    networks=2,
-    cost=2.1,
-    mismatched="waits for later epochs, then has the margin that both networks predict for it",
-)
 
-
-class NCRConfig(Section):
+class NCRConfig(CoTeachingConfig):
     """Defaults as published, where they do not depend on the number of epochs."""
 
     name: Literal["ncr"] = "ncr"
-    warmup_epochs: int = Field(default=5, ge=1)
-    noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them
-    margin: float = Field(default=0.2, gt=0.0)
-    curve: Curve = "exponential"  # from label to margin
-    mixture: Literal["beta", "gaussian"] = "gaussian"
-    matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
-    when_unimodal: Literal["posterior", "top_percent"] = "posterior"  # what is mismatched if losses show one group
     # The released code until June 2022 (margins unused), until November 2023 (everybody gets the prediction of the
     # batch's first pair) and since then (labels broadcast to all cells); "none" is what the paper means.
     compat: Literal["none", "hard_margin", "first_prediction", "broadcast"] = "none"
 
 
-class NCR(Peers):
+class NCR(CoTeaching[NCRConfig]):
     """Labels from posterior and prediction."""
 
+    Config = NCRConfig
+    about = About(
+        name="ncr",
+        paper="Learning with Noisy Correspondence for Cross-modal Matching",
+        venue="NeurIPS",
+        year=2021,
+        url="https://proceedings.neurips.cc/paper/2021/hash/f5e62af885293cf4d511ceef31e61c80-Abstract.html",
+        networks=2,
+        cost=2.1,
+        mismatched="waits for later epochs, then has the margin that both networks predict for it",
+    )
+
     def _stepper(self, student: str, teacher: str, split: Split) -> Callable[..., None]:
-        p_matched = torch.from_numpy(1 - split.p_mismatch).float().to(device_of(self.modules[student]))
+        p_matched = torch.from_numpy(1 - split.p_mismatch).float().to(self.device)
         return partial(self._step, student, teacher, p_matched)
 
     def _step(
@@ -75,12 +66,12 @@ class NCR(Peers):
         matched: PairBatch,
         mismatched: PairBatch | None = None,
     ) -> None:
-        net, peer, margin = self.modules[student], self.modules[teacher], self.config.margin
-        with judging(net, peer):
+        net, other, margin = self.networks[student], self.networks[teacher], self.config.margin
+        with evaluation_mode(net, other):
             prediction = correspondence(score(run, net, matched), margin)
             labels = self._refine(p_matched[matched.pair_ids], prediction)
             if mismatched is not None:
-                both = [correspondence(score(run, judge, mismatched), margin) for judge in (net, peer)]
+                both = [correspondence(score(run, judge, mismatched), margin) for judge in (net, other)]
         run.log(loss=self._learn(run, student, matched, labels))
         if mismatched is not None:
             run.log(mismatched_loss=self._learn(run, student, mismatched, (both[0] + both[1]) / 2))

@@ -12,32 +12,20 @@ There is no warm-up, no split and no state. The variants of the loss are values 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from mispair.functional.contrast import complementary, info_nce
+from mispair.functional.contrastive_losses import complementary, info_nce
 from mispair.methods.about import About
+from mispair.methods.base import MethodBase, MethodConfig, scores_of, weighed
 from mispair.protocols import Run
-from mispair.section import Section
 from mispair.types import PairBatch
 
-ABOUT = About(
-    name="rcl",
-    paper="Cross-Modal Retrieval with Partially Mismatched Pairs",
-    venue="TPAMI",
-    year=2023,
-    url="https://doi.org/10.1109/TPAMI.2023.3247939",
-    networks=1,
-    cost=1.0,
-    mismatched="is never told apart: only the negatives of every pair are learned from",
-)
 
-
-class RCLConfig(Section):
+class RCLConfig(MethodConfig):
     """As published; see PAPERS.md."""
 
     name: Literal["rcl"] = "rcl"
@@ -47,29 +35,33 @@ class RCLConfig(Section):
     q: float = Field(default=0.5, gt=0.0, le=1.0)  # of gce
 
 
-class RCL:
+class RCL(MethodBase[RCLConfig]):
     """One network, one loss of negatives."""
 
-    scorers: tuple[str, ...] = ("net",)
-    rate_scale: Mapping[str, float] = {}
-
-    def __init__(self, config: RCLConfig, net: nn.Module) -> None:
-        self.config = config
-        self.net: Any = net
-        self.modules: Mapping[str, nn.Module] = {"net": net}
+    Config = RCLConfig
+    about = About(
+        name="rcl",
+        paper="Cross-Modal Retrieval with Partially Mismatched Pairs",
+        venue="TPAMI",
+        year=2023,
+        url="https://doi.org/10.1109/TPAMI.2023.3247939",
+        networks=1,
+        cost=1.0,
+        mismatched="is never told apart: only the negatives of every pair are learned from",
+    )
 
     def epoch(self, epoch: int, run: Run) -> None:
         run.sweep(self._step, batch=None)
 
     def _step(self, run: Run, batch: PairBatch) -> None:
-        scores = self.net.link(self.net.similarity(*run.encode(self.net, batch))).float()
+        scores = scores_of(self.net, *run.encode(self.net, batch))
         config = self.config
         if config.loss == "infonce":
             losses = info_nce(scores, config.temperature)
         else:
             losses = complementary(scores, config.temperature, config.loss, self._negatives(run, scores), config.q)
         run.log(loss=losses.mean())
-        run.minimize("net", losses.mean())
+        run.minimize("net", weighed(run, losses, batch.pair_ids).mean())
 
     def _negatives(self, run: Run, scores: Tensor) -> Tensor | None:
         """⌊ratio · n⌋ others for each image, at least one; those of its caption have the same places, as published."""
@@ -80,9 +72,3 @@ class RCL:
         order = torch.rand(n, n, generator=run.rng).fill_diagonal_(2.0)  # the given partner comes last
         chosen = order.argsort(1)[:, :count]
         return torch.zeros(n, n, dtype=torch.bool).scatter_(1, chosen, True).to(scores.device)
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass

@@ -1,8 +1,7 @@
-"""The pool: which images rematching sees. A batch rarely holds the right partner; the whole mismatched set does.
+"""The mismatched images nearest to each mismatched text, by one vector per item.
 
 Once an epoch the vectors of all mismatched images and texts are compared, and every text remembers the images nearest
-to it. A step then sees the nearest images of its texts instead of whatever shares their batch (L2RM, Appendix,
-limitation 2, names the batch as the limit of rematching).
+to it. A step then compares its texts with these instead of whatever shares their batch.
 
 Letters: G mismatched images, M texts or groups of texts that describe one picture, D width.
 """
@@ -17,17 +16,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from mispair.functional.groups import group_means
+from mispair.functional.image_groups import group_means
 
 Ids = NDArray[np.int64]
 
 
-class Pool:
+class NearestImages:
     """Mismatched images and the texts that may belong to them, as encoded at the beginning of an epoch."""
 
     def __init__(self, ids: Ids, image_row: Ids, text_row: Ids, nearest: Ids, images: Tensor, texts: Tensor) -> None:
         self.ids = ids  # (G,) a pair that shows each image
-        self.image_row, self.text_row = image_row, text_row  # (N,) rows of `images` and `texts`; -1: not in the pool
+        self.image_row, self.text_row = image_row, text_row  # (N,) rows of `images` and `texts`; -1: not mismatched
         self.nearest = nearest  # (M, k) rows of `images`, nearest first
         self._rows = torch.from_numpy(np.stack([image_row, text_row]))
         # (G, D), (M, D), rounded as they are saved: a run that goes on must see the same numbers
@@ -43,7 +42,7 @@ class Pool:
         together: bool,
         count: int,
         chunk: int = 2048,
-    ) -> Pool:
+    ) -> NearestImages:
         """From the vectors (N, D) of all pairs. `together`: the texts shown with one image are one group."""
         _, first, image_row = np.unique(image_of[mismatched], return_index=True, return_inverse=True)
         text_row = image_row if together else np.arange(len(mismatched))
@@ -62,12 +61,6 @@ class Pool:
         rows = np.full((2, len(image_of)), -1)
         rows[:, mismatched] = image_row, text_row
         return cls(mismatched[first], rows[0], rows[1], nearest, seen, read)
-
-    @staticmethod
-    def given(image_of: Ids, images: NDArray[Any], texts: NDArray[Any], together: bool) -> NDArray[np.float64]:
-        """The cosine of every given pair, of its image with all its texts if they are taken `together`, (N,)."""
-        cosines = np.einsum("nd,nd->n", images, texts, dtype=np.float64)
-        return group_means(cosines, image_of) if together else cosines
 
     def around(self, ids: Ids, size: int) -> Ids:
         """Pairs that show the `size` images nearest to the texts of the pairs `ids`, each image once if they suffice.
@@ -96,8 +89,14 @@ class Pool:
         return {**saved, "images": self.images.half(), "texts": self.texts.half()}
 
     @classmethod
-    def restored(cls, state: dict[str, Tensor]) -> Pool:
+    def restored(cls, state: dict[str, Tensor]) -> NearestImages:
         ids, image_row, text_row, nearest = (
             state[name].numpy() for name in ("ids", "image_row", "text_row", "nearest")
         )
         return cls(ids, image_row, text_row, nearest, state["images"], state["texts"])
+
+
+def given_cosines(image_of: Ids, images: NDArray[Any], texts: NDArray[Any], together: bool) -> NDArray[np.float64]:
+    """The cosine of every given pair, of its image with all its texts if they are taken `together`, (N,)."""
+    cosines = np.einsum("nd,nd->n", images, texts, dtype=np.float64)
+    return group_means(cosines, image_of) if together else cosines

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.methods.pool import Pool
+from mispair.methods.l2rm.nearest import NearestImages, given_cosines
 
 IMAGES, PER_IMAGE, WIDTH = 31, 5, 7
 
@@ -23,14 +23,14 @@ def world():
 
 def text_vector(world, pair, together):
     image_of, _, texts, mismatched = world
-    kin = [i for i in mismatched if image_of[i] == image_of[pair]] if together else [pair]
-    return texts[kin].mean(0)
+    group = [i for i in mismatched if image_of[i] == image_of[pair]] if together else [pair]
+    return texts[group].mean(0)
 
 
 @pytest.mark.parametrize("together", [True, False])
 def test_nearest_images_and_cosines_equal_a_loop(world, together):
     image_of, images, texts, mismatched = world
-    pool = Pool.gather(mismatched, image_of, images, texts, together, 3, chunk=6)
+    pool = NearestImages.gather(mismatched, image_of, images, texts, together, 3, chunk=6)
     assert len(pool.ids) == 20
     for pair in mismatched:
         vector = text_vector(world, pair, together)
@@ -45,7 +45,7 @@ def test_nearest_images_and_cosines_equal_a_loop(world, together):
 
 def test_every_text_brings_its_nearest_first(world):
     image_of, images, texts, mismatched = world
-    pool = Pool.gather(mismatched, image_of, images, texts, False, 4)
+    pool = NearestImages.gather(mismatched, image_of, images, texts, False, 4)
     ids = mismatched[:3]
     shown = image_of[pool.around(ids, 9)]
     assert len(set(shown)) == 9
@@ -55,7 +55,7 @@ def test_every_text_brings_its_nearest_first(world):
 
 def test_few_images_come_again(world):
     image_of, images, texts, mismatched = world
-    pool = Pool.gather(mismatched, image_of, images, texts, True, 4)
+    pool = NearestImages.gather(mismatched, image_of, images, texts, True, 4)
     shown = image_of[pool.around(mismatched[:5], 47)]
     assert len(shown) == 47
     assert len(set(shown)) == 20
@@ -63,14 +63,14 @@ def test_few_images_come_again(world):
 
 def test_the_cosine_of_given_pairs(world):
     image_of, images, texts, _ = world
-    alone = Pool.given(image_of, images, texts, False)
+    alone = given_cosines(image_of, images, texts, False)
     assert np.allclose(alone, (images * texts).sum(1), atol=1e-6)
-    together = Pool.given(image_of, images, texts, True)
+    together = given_cosines(image_of, images, texts, True)
     pair = 11
-    kin = np.flatnonzero(image_of == image_of[pair])
-    assert together[pair] == pytest.approx(float(images[pair] @ texts[kin].mean(0)), abs=1e-6)
+    group = np.flatnonzero(image_of == image_of[pair])
+    assert together[pair] == pytest.approx(float(images[pair] @ texts[group].mean(0)), abs=1e-6)
 
 
 def test_one_image_is_its_own_nearest_rather_than_nobody():
-    pool = Pool.gather(np.arange(2), np.zeros(2, np.int64), np.ones((2, 3)), np.ones((2, 3)), False, 4)
+    pool = NearestImages.gather(np.arange(2), np.zeros(2, np.int64), np.ones((2, 3)), np.ones((2, 3)), False, 4)
     assert pool.nearest.tolist() == [[0], [0]]

@@ -4,61 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from pydantic import Field
+from torch import Tensor
 
-from mispair.functional.mixture import MixtureFit
-from mispair.functional.ranking import triplet
-from mispair.functional.splitting import split_losses
+from mispair.functional.loss_split import split_losses, with_known
+from mispair.functional.mixture import MixtureFit, WhenUnimodal
+from mispair.functional.mixture_families import Family
+from mispair.functional.ranking_losses import Curve, triplet
+from mispair.methods.base import MethodBase, MethodConfig, scores_of, weighed
 from mispair.protocols import Run
+from mispair.retrieval_module import RetrievalModule
 from mispair.types import PairBatch, Split
 
-PEERS = (("a", "b"), ("b", "a"))  # (who learns, whose split it learns from)
+
+class CoTeachingConfig(MethodConfig):
+    """What both methods are told; a method adds its own and its defaults."""
+
+    warmup_epochs: int = Field(default=5, ge=1)
+    noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them
+    margin: float = Field(default=0.2, gt=0.0)
+    curve: Curve = "exponential"  # from label to margin
+    mixture: Family = "gaussian"
+    matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
+    when_unimodal: WhenUnimodal = "posterior"  # what is mismatched if losses show one group
+
+    @property
+    def mixture_family(self) -> Family:
+        return self.mixture
 
 
-class Peers:
+P = TypeVar("P", bound=CoTeachingConfig)
+TURNS = (("a", "b"), ("b", "a"))  # (who learns, whose split it learns from)
+
+
+class CoTeaching(MethodBase[P]):
     """Two networks, each trained on what the other believes; scores are averaged.
 
     A method says what warming up minimizes (`_warm_up_loss`), how losses divide the pairs (`_divide`), what a step is
     (`_stepper`) and which margins labels deserve (`_losses`).
     """
 
-    scorers: tuple[str, ...] = ("a", "b")
-    rate_scale: Mapping[str, float] = {}
-
-    def __init__(self, config: Any, a: nn.Module, b: nn.Module, batch_size: int) -> None:
-        self.config = config
-        self.modules: Mapping[str, nn.Module] = {"a": a, "b": b}
-        self.batch_size = batch_size
+    network_names = ("a", "b")
+    takes_known = True
 
     def epoch(self, epoch: int, run: Run) -> None:
         if epoch < self.config.warmup_epochs:
-            for student, _ in PEERS:
+            for student, _ in TURNS:
                 run.sweep(partial(self._warm_up, student), batch=None)
             return
         splits = self._split(run)
         use_mismatched = epoch >= self.config.warmup_epochs + self.config.noisy_from
-        for student, teacher in PEERS:
+        for student, teacher in TURNS:
             streams = streams_of(splits[teacher], use_mismatched, self.batch_size)
             run.sweep(self._stepper(student, teacher, splits[teacher]), **streams)
 
     def _warm_up(self, student: str, run: Run, batch: PairBatch) -> None:
-        losses = triplet(score(run, self.modules[student], batch), self.config.margin, "mean")
+        losses = triplet(score(run, self.networks[student], batch), self.config.margin, "mean")
         run.log(loss=losses.mean())
-        run.minimize(student, self._warm_up_loss(losses))
+        weights = None if run.weights is None else run.weights[batch.pair_ids]
+        run.minimize(student, self._warm_up_loss(losses, weights))
 
     def _split(self, run: Run) -> dict[str, Split]:
         """Each network's division of the pairs, from its mean-negative triplet loss on them."""
-        losses = survey_losses(run, self.modules, self.config.margin)
+        losses = self._survey(run)
         splits: dict[str, Split] = {}
         for name, values in losses.items():
-            splits[name], fit = self._divide(values)
+            split, fit = self._divide(values)
+            splits[name] = with_known(split, run.known, self.batch_size)
             run.log(matched=1 - splits[name].mismatched.mean(), rate=fit.mismatch_rate)
         record_both(run, losses, splits)
         return splits
+
+    def _survey(self, run: Run) -> dict[str, NDArray[np.float64]]:
+        return survey_losses(run, self.networks, self.config.margin)
 
     def _divide(self, losses: NDArray[np.float64]) -> tuple[Split, MixtureFit]:
         config = self.config
@@ -66,12 +88,12 @@ class Peers:
 
     def _learn(self, run: Run, student: str, batch: PairBatch, labels: Tensor) -> Tensor:
         """One step on the hardest-negative triplet with the margins the labels deserve; the mean loss."""
-        losses = self._losses(score(run, self.modules[student], batch, sparse=True), labels)
-        run.minimize(student, losses.sum())
+        losses = self._losses(score(run, self.networks[student], batch, sparse=True), labels)
+        run.minimize(student, weighed(run, losses, batch.pair_ids).sum())
         return losses.detach().mean()
 
-    def _warm_up_loss(self, losses: Tensor) -> Tensor:
-        return losses.sum()
+    def _warm_up_loss(self, losses: Tensor, weights: Tensor | None) -> Tensor:
+        return (losses if weights is None else losses * weights).sum()
 
     def _stepper(self, student: str, teacher: str, split: Split) -> Callable[..., None]:
         raise NotImplementedError
@@ -79,21 +101,13 @@ class Peers:
     def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def state(self) -> dict[str, Any]:
-        return {}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        pass
-
-
-def score(run: Run, network: Any, batch: PairBatch, sparse: bool = False) -> Tensor:
+def score(run: Run, network: RetrievalModule, batch: PairBatch, sparse: bool = False) -> Tensor:
     """Scores of every image of the batch against every text of it, (B, B); `sparse` for hardest negatives."""
-    images, texts = run.encode(network, batch)
-    scores: Tensor = network.link(network.similarity(images, texts, sparse=sparse)).float()
-    return scores
+    return scores_of(network, *run.encode(network, batch), sparse=sparse)
 
 
-def survey_losses(run: Run, networks: Mapping[str, nn.Module], margin: float) -> dict[str, NDArray[np.float64]]:
+def survey_losses(run: Run, networks: Mapping[str, RetrievalModule], margin: float) -> dict[str, NDArray[np.float64]]:
     """Each network's mean-negative triplet loss on every pair, in one pass over the data."""
     return run.survey(
         lambda batch: {name: triplet(score(run, net, batch), margin, "mean") for name, net in networks.items()}

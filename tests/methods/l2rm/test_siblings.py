@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.methods.siblings import Kinship, Siblings, agreement, gist
+from mispair.methods.base import mean_vectors
+from mispair.methods.l2rm.siblings import SiblingLoss, Siblings, agreement
 from mispair.types import Encoded
 
 
@@ -29,9 +30,9 @@ def test_a_pair_that_is_alone_gets_itself():
     assert not Siblings(np.arange(5)).any
 
 
-def test_gist_reads_real_parts_alone():
+def test_mean_vectors_read_real_parts_alone():
     values = torch.tensor([[[3.0, 0.0], [0.0, 4.0], [9.0, 9.0]]])
-    vector = gist(Encoded(values, torch.tensor([[True, True, False]])))
+    vector = mean_vectors(Encoded(values, torch.tensor([[True, True, False]])))
     assert torch.allclose(vector, torch.tensor([[0.6, 0.8]]))
 
 
@@ -41,13 +42,13 @@ def test_agreement_by_hand():
     assert agreement(torch.tensor([[0.5, 0.9], [0.1, 0.5]])) == 0.5
 
 
-def epochs(kinship, scores):
+def epochs(loss, scores):
     image_of = np.repeat(np.arange(4), 2)
     for epoch in range(2):
-        kinship.begin(image_of, epoch)
-        if kinship.trusted:
-            kinship.observe(scores)
-    return kinship
+        loss.begin(image_of, epoch)
+        if loss.trusted:
+            loss.observe(scores)
+    return loss
 
 
 @pytest.mark.parametrize(("when", "scores", "trusted"), [
@@ -57,23 +58,23 @@ def epochs(kinship, scores):
     ("never", torch.eye(5), False),
 ])  # fmt: skip
 def test_siblings_are_used_while_they_agree(when, scores, trusted):
-    kinship = epochs(Kinship(when, 1.0), scores)
-    assert kinship.trusted is trusted
-    assert set(kinship.streams("matched")) == ({"matched_kin"} if trusted else set())
-    other = Kinship(when, 1.0)
-    other.restore(kinship.state())
+    loss = epochs(SiblingLoss(when, 1.0), scores)
+    assert loss.trusted is trusted
+    assert set(loss.streams("matched")) == ({"matched_siblings"} if trusted else set())
+    other = SiblingLoss(when, 1.0)
+    other.restore(loss.state())
     assert other.trusted is trusted
 
 
 def test_where_no_image_has_two_texts_there_are_none():
-    kinship = Kinship("always", 1.0)
-    kinship.begin(np.arange(6), 0)
-    assert kinship.streams("batch") == {}
+    loss = SiblingLoss("always", 1.0)
+    loss.begin(np.arange(6), 0)
+    assert loss.streams("batch") == {}
 
 
 def test_the_stream_follows_its_own_batch():
-    kinship = Kinship("always", 1.0)
-    kinship.begin(np.array([1, 1, 2, 2]), 0)
-    stream = kinship.streams("batch")["batch_kin"]
+    loss = SiblingLoss("always", 1.0)
+    loss.begin(np.array([1, 1, 2, 2]), 0)
+    stream = loss.streams("batch")["batch_siblings"]
     assert stream.side == "texts"
     assert stream.choose({"batch": np.array([3, 0]), "other": np.array([1, 1])}).tolist() == [2, 1]

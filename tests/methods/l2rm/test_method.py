@@ -5,14 +5,14 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from mispair.config.assemble import input_sizes
-from mispair.functional.groups import shrink_to_groups
+from mispair.functional.image_groups import shrink_to_groups
 from mispair.functional.mixture import fit_gaussian_mixture
 from mispair.methods.l2rm import L2RM, L2RMConfig
 from mispair.models import build_model
 from mispair.models.saf import SAFConfig
 from mispair.models.sgr import SGRConfig
 from mispair.models.vse import VSEConfig
+from mispair.workflows.assemble import input_sizes
 from tests.synthetic import RecordingRun, tiny_data
 
 BATCH = 32
@@ -27,6 +27,8 @@ def make(data, two_groups=False, **values):
     torch.manual_seed(0)
     backbone = values.pop("backbone", VSEConfig(embed=32, word_dim=16, words="bag"))
     net = build_model(backbone, input_sizes(data))
+    if "config" not in values:  # most tests here are about the paper's split
+        values["split"] = {"evidence": "loss", **values.get("split", {})}
     config = values.pop("config", None) or L2RMConfig(warmup_epochs=1, **values)
     run = RecordingRun(data, BATCH)
     if two_groups:  # an untrained network cannot tell them yet
@@ -36,7 +38,7 @@ def make(data, two_groups=False, **values):
         run.survey = lambda score, passing: {
             **survey(score, passing), "loss": np.where(data.table.truth.mismatched, high, low)
         }  # fmt: skip
-    return L2RM(config, net, BATCH), run
+    return L2RM(config, lambda: net, BATCH), run
 
 
 def test_warm_up_trains_the_network_on_everybody(data):
@@ -53,13 +55,13 @@ def test_the_cost_is_taught_before_it_is_used(data):
     assert list(run.streams[0]) == ["matched", "mismatched"]
     assert set(run.streams[0]["matched"]).isdisjoint(run.streams[0]["mismatched"])
     assert len(run.streams[0]["matched"]) + len(run.streams[0]["mismatched"]) == len(data)
-    assert run.logged["mass"] == pytest.approx(method.mass, rel=1e-5)
+    assert run.logged["mass"] == pytest.approx(method.rematching.mass, rel=1e-5)
     assert run.logged["converged"] == 1
 
 
 @pytest.mark.parametrize("cost", ["score", "cosine"])
 def test_a_fixed_cost_has_nothing_to_learn(data, cost):
-    method, run = make(data, two_groups=True, cost=cost)
+    method, run = make(data, two_groups=True, cost={"kind": cost})
     method.epoch(1, run)
     assert set(method.modules) == {"net"}
     assert run.updates == ["net"]
@@ -68,29 +70,29 @@ def test_a_fixed_cost_has_nothing_to_learn(data, cost):
 @pytest.mark.parametrize(
     "values",
     [
-        {"mass": 1.0},
-        {"mass": 0.05},
-        {"forbid_given": "never"},
-        {"forbid_given": "always"},
+        {"transport": {"mass": 1.0}},
+        {"transport": {"mass": 0.05}},
+        {"transport": {"forbid_given": "never"}},
+        {"transport": {"forbid_given": "always"}},
         {"divergence": "kl"},
         {"divergence": "cross_entropy"},
         {"divergence": "js"},
         {"warmup_loss": "triplet"},
         {"warmup_loss": "infonce"},
         {"matched_loss": "triplet", "matched_reduction": "sum"},
-        {"signal": "triplet_mean"},
-        {"signal": "triplet_hardest"},
-        {"mixture": "gaussian"},
-        {"entropy": 0.5, "entropy_on": "plan"},
-        {"cost": "paper", "cost_rate": 0.01},
-        {"sees": "queue", "pool": 128},
-        {"sees": "queue", "pool": 128, "queue_sides": "both"},
-        {"sees": "queue", "pool": 128, "queue_features": "stale"},
-        {"sees": "batch"},
-        {"sees": "nearest", "pool": 48},
-        {"siblings": "never"},
-        {"siblings": "always"},
-        {"mass": 0.1},
+        {"split": {"signal": "triplet_mean"}},
+        {"split": {"signal": "triplet_hardest"}},
+        {"split": {"mixture": "gaussian"}},
+        {"transport": {"entropy": 0.5, "entropy_on": "plan"}},
+        {"cost": {"kind": "paper", "rate": 0.01}},
+        {"candidates": {"kind": "queue", "size": 128}},
+        {"candidates": {"kind": "queue", "size": 128, "queue_sides": "both"}},
+        {"candidates": {"kind": "queue", "size": 128, "queue_features": "stale"}},
+        {"candidates": {"kind": "batch"}},
+        {"candidates": {"kind": "nearest", "size": 48}},
+        {"siblings": {"when": "never"}},
+        {"siblings": {"when": "always"}},
+        {"transport": {"mass": 0.1}},
         {"config": L2RMConfig.paper().model_copy(update={"warmup_epochs": 1})},
         {"config": L2RMConfig.official().model_copy(update={"warmup_epochs": 1})},
     ],
@@ -109,7 +111,7 @@ def test_every_ablation_is_a_value(data, values):
 @pytest.mark.parametrize("cost", ["paper", "learned", "cosine"])
 def test_a_cost_leaves_the_network_alone(data, backbone, cost):
     """Its running statistics too, also with a single hidden image, whose statistics would mean nothing."""
-    method, run = make(data, cost=cost, backbone=backbone)
+    method, run = make(data, cost={"kind": cost}, backbone=backbone)
     net = method.net.train()
     matched, mismatched = (data.batch(np.arange(at, at + BATCH)) for at in (0, BATCH))
     before = {name: buffer.clone() for name, buffer in net.named_buffers()}
@@ -117,9 +119,9 @@ def test_a_cost_leaves_the_network_alone(data, backbone, cost):
     others = run.encode_images(net, mismatched)
     for _ in range(10):
         if cost == "cosine":
-            method._transport_cost(torch.zeros(BATCH, BATCH), images, texts)
+            method.rematching.transport_cost(torch.zeros(BATCH, BATCH), images, texts)
         else:
-            assert torch.isfinite(method._teach(run, images, texts, others))
+            assert torch.isfinite(method.rematching.teach(run, images, texts, others))
     assert net.training
     assert before
     for name, buffer in net.named_buffers():
@@ -128,7 +130,7 @@ def test_a_cost_leaves_the_network_alone(data, backbone, cost):
 
 def test_teaching_hides_matched_images_among_others_only(data):
     """However few others there are: one that stood there twice would be taught as a wrong answer to its own text."""
-    method, run = make(data, two_groups=True, sees="nearest", pool=4)
+    method, run = make(data, two_groups=True, candidates={"kind": "nearest", "size": 4})
     seen = []
     real = method.cost.teach
     method.cost.teach = lambda scores, slots, keys: (
@@ -142,55 +144,54 @@ def test_teaching_hides_matched_images_among_others_only(data):
 @pytest.mark.parametrize(
     "values",
     [
-        {"cost": "paper", "sees": "queue", "queue_sides": "both"},
-        {"stop": "potentials", "mass": 1.0},
-        {"stop": "potentials", "entropy_on": "plan"},
+        {"cost": {"kind": "paper"}, "candidates": {"kind": "queue", "queue_sides": "both"}},
+        {"transport": {"stop": "potentials", "mass": 1.0}},
+        {"transport": {"stop": "potentials", "entropy_on": "plan"}},
     ],
     ids=str,
 )
 def test_values_that_do_not_go_together_are_refused_before_training(values):
-    with pytest.raises(ValidationError, match="cost=paper is a layer|stop=potentials is the released"):
+    with pytest.raises(ValidationError, match="cost.kind=paper is a layer|transport.stop=potentials is the released"):
         L2RMConfig(**values)
 
 
 def test_siblings_without_weight_are_not_trusted_unseen(data):
     for when, trusted in (("auto", False), ("always", True)):
-        method, run = make(data, siblings=when, sibling_weight=0.0)
+        method, run = make(data, siblings={"when": when, "weight": 0.0})
         method.epoch(0, run)
-        assert method.kinship.trusted == trusted
+        assert method.siblings.trusted == trusted
 
 
 def test_the_given_pairs_are_forbidden_in_the_plan(data):
-    method, run = make(data, forbid_given="always")
+    method, run = make(data, transport={"forbid_given": "always"})
     method.epoch(1, run)
     batch = data.batch(np.arange(BATCH))
     same = torch.from_numpy(data.table.image_rows[:BATCH])
     given = same[:, None] == same[None, :]  # the pair itself, and what else is shown with its image
-    method.pool = None
-    assert method.rematch(run, batch, batch).plan[given].abs().max() == 0
-    method.forbid = False
-    assert method.rematch(run, batch, batch).plan[given].max() > 0
+    method.candidates.pool = None
+    rematcher = method.rematcher()
+    assert rematcher.rematch(run, batch, batch).plan[given].abs().max() == 0
+    rematcher.forbid = False
+    assert rematcher.rematch(run, batch, batch).plan[given].max() > 0
 
 
 def test_auto_forbids_only_where_two_groups_show(data, monkeypatch):
     method, run = make(data)
+    begin = method.rematching.begin
     for two_groups in (True, False):
-        real = method._split
 
-        def split(run, two_groups=two_groups, real=real):
-            found, fit = real(run)
-            return found, type(fit)(**{**{f: getattr(fit, f) for f in fit.__slots__}, "bimodal": two_groups})
+        def with_groups(split, apart, *rest, two_groups=two_groups):
+            begin(split, two_groups, *rest)
 
-        monkeypatch.setattr(method, "_split", split)
+        monkeypatch.setattr(method.rematching, "begin", with_groups)
         method.epoch(1, run)
-        assert method.forbid is two_groups
-        monkeypatch.undo()
+        assert method.rematching.forbid is two_groups
 
 
 def test_nobody_mismatched_trains_on_the_matched_alone(data, monkeypatch):
     method, run = make(data)
     monkeypatch.setattr(
-        "mispair.methods.l2rm.decide_mismatched", lambda fit, losses, *_, **__: np.zeros(len(losses), bool)
+        "mispair.functional.loss_split.decide_mismatched", lambda fit, losses, *_, **__: np.zeros(len(losses), bool)
     )
     method.epoch(1, run)
     assert list(run.streams[0]) == ["matched"]
@@ -199,13 +200,13 @@ def test_nobody_mismatched_trains_on_the_matched_alone(data, monkeypatch):
 
 def test_one_group_of_losses_accuses_nobody(data):
     skewed = np.random.default_rng(0).lognormal(0, 1.2, len(data))
-    for one_group, streams in (("none", ["matched"]), ("posterior", ["matched", "mismatched"])):
-        method, run = make(data, one_group=one_group)
+    for when_unimodal, streams in (("none_if_tail", ["matched"]), ("posterior", ["matched", "mismatched"])):
+        method, run = make(data, split={"when_unimodal": when_unimodal})
         survey = run.survey
         run.survey = lambda score, passing, survey=survey: {**survey(score, passing), "loss": skewed}
         method.epoch(1, run)
-        assert [name for name in run.streams[0] if "kin" not in name] == streams
-        assert (run.logged["rate"] == 0) is (one_group == "none")
+        assert [name for name in run.streams[0] if "siblings" not in name] == streams
+        assert (run.logged["rate"] == 0) is (when_unimodal == "none_if_tail")
 
 
 def test_two_groups_that_overlap_are_not_taken_for_one(data):
@@ -222,7 +223,7 @@ def test_two_groups_that_overlap_are_not_taken_for_one(data):
 def test_everybody_mismatched_still_trusts_a_batch(data, monkeypatch):
     method, run = make(data)
     monkeypatch.setattr(
-        "mispair.methods.l2rm.decide_mismatched", lambda fit, losses, *_, **__: np.ones(len(losses), bool)
+        "mispair.functional.loss_split.decide_mismatched", lambda fit, losses, *_, **__: np.ones(len(losses), bool)
     )
     method.epoch(1, run)
     matched = run.streams[0]["matched"]
@@ -241,21 +242,21 @@ def test_equal_losses_do_not_break_the_split(data, monkeypatch):
 
 
 def test_the_loss_is_averaged_over_epochs(data, monkeypatch):
-    method, run = make(data, history=0.5)
+    method, run = make(data, split={"history": 0.5})
     found = iter([np.linspace(0, 1, len(data)), np.linspace(1, 0, len(data))])
     survey = run.survey
     monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), "loss": next(found)})
     method.epoch(1, run)
     method.epoch(2, run)
-    assert np.allclose(method.losses, 0.5)
+    assert np.allclose(method.identification.losses.losses, 0.5)
 
 
 @pytest.mark.parametrize("sides", ["images", "both"])
 def test_queue_widens_what_rematching_sees(data, sides):
-    method, run = make(data, two_groups=True, sees="queue", pool=96, queue_sides=sides)
+    method, run = make(data, two_groups=True, candidates={"kind": "queue", "size": 96, "queue_sides": sides})
     seen = []
-    real = method._rematch
-    method._rematch = lambda run, scores, *rest: seen.append(tuple(scores.shape)) or real(run, scores, *rest)
+    real = method.rematching.plan
+    method.rematching.plan = lambda run, scores, *rest: seen.append(tuple(scores.shape)) or real(run, scores, *rest)
     order = np.random.default_rng(0)
     sweep = run.sweep
     run.sweep = lambda step, **streams: sweep(
@@ -264,39 +265,43 @@ def test_queue_widens_what_rematching_sees(data, sides):
     for _ in range(4):
         method.epoch(1, run)
     assert seen[0] == (BATCH, BATCH)
-    assert len(method.queue.past) == 2
+    assert len(method.candidates.past) == 2
     assert all(rows <= 3 * BATCH and columns == (rows if sides == "both" else BATCH) for rows, columns in seen)
     assert seen[-1][0] > BATCH
 
 
 @pytest.mark.parametrize("features", ["fresh", "stale"])
 def test_the_queue_encodes_anew_or_keeps_what_was(data, features):
-    method, run = make(data, sees="queue", pool=64, queue_sides="both", queue_features=features)
+    method, run = make(
+        data, candidates={"kind": "queue", "size": 64, "queue_sides": "both", "queue_features": features}
+    )
     first, second = (data.batch(np.arange(start, start + BATCH)) for start in (0, BATCH))
     before = run.encode(method.net, first)
-    method.queue.widen(run, method.net, first, *before)
+    method.candidates.gather(run, method.net, first, None)
     with torch.no_grad():
         for weight in method.net.parameters():
             weight += 0.1
     now = run.encode(method.net, second)
-    images, texts, image_ids, text_ids = method.queue.widen(run, method.net, second, *now)
-    assert image_ids.tolist() == text_ids.tolist() == list(range(BATCH, 2 * BATCH)) + list(range(BATCH))
+    compared = method.candidates.gather(run, method.net, second, None)
+    ids = list(range(BATCH, 2 * BATCH)) + list(range(BATCH))
+    assert compared.image_ids.tolist() == compared.text_ids.tolist() == ids
     expected = before if features == "stale" else run.encode(method.net, first)
-    for found, old, new in zip((images, texts), expected, now, strict=True):
-        assert torch.equal(found.values[found.mask], torch.cat([new.values[new.mask], old.values[old.mask]]))
-    assert len(method.queue.past) == 1  # a pool of two batches: the present one and one more
+    for both, old, new in zip((compared.images, compared.texts), expected, now, strict=True):
+        assert torch.equal(both.values[both.mask], torch.cat([new.values[new.mask], old.values[old.mask]]))
+    assert torch.equal(compared.own_texts.values, now[1].values)
+    assert len(method.candidates.past) == 1  # a pool of two batches: the present one and one more
 
 
 @pytest.mark.parametrize("features", ["fresh", "stale"])
 def test_state_round_trip(data, features):
-    method, run = make(data, two_groups=True, sees="queue", pool=96, queue_features=features)
+    method, run = make(data, two_groups=True, candidates={"kind": "queue", "size": 96, "queue_features": features})
     method.epoch(1, run)
-    other, _ = make(data, sees="queue", pool=96, queue_features=features)
+    other, _ = make(data, candidates={"kind": "queue", "size": 96, "queue_features": features})
     other.restore(method.state())
-    assert np.array_equal(other.losses, method.losses)
-    assert other.forbid == method.forbid
-    assert method.queue.past
-    for found, saved in zip(other.queue.state(), method.queue.state(), strict=True):
+    assert np.array_equal(other.identification.losses.losses, method.identification.losses.losses)
+    assert other.rematching.forbid == method.rematching.forbid
+    assert method.candidates.past
+    for found, saved in zip(other.state()["candidates"]["queue"], method.state()["candidates"]["queue"], strict=True):
         assert found.keys() == saved.keys()
         assert all(torch.equal(found[name], saved[name]) for name in saved)
 
@@ -308,24 +313,24 @@ def test_what_a_method_gets_holds_no_truth(data):
 
 def test_the_mass_follows_from_what_the_survey_found(data, monkeypatch):
     """As many texts are moved as find an image that suits them like a matched one, times how surely they need one."""
-    method, run = make(data, sees="batch", siblings="never")
+    method, run = make(data, candidates={"kind": "batch"}, siblings={"when": "never"})
     mismatched = np.arange(len(data)) % 2 == 0
-    monkeypatch.setattr("mispair.methods.l2rm.decide_mismatched", lambda *_, **__: mismatched.copy())
+    monkeypatch.setattr("mispair.functional.loss_split.decide_mismatched", lambda *_, **__: mismatched.copy())
     best = np.where(np.arange(len(data)) % 8 == 0, 0.9, 0.1)  # a quarter of the mismatched
     found = {"given": np.full(len(data), 0.5), "best": best}
     survey = run.survey
     monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), **found})
     method.epoch(1, run)
     sure = run.columns["posterior"][mismatched].mean()
-    assert method.mass == pytest.approx(float(np.clip(best[mismatched].round().mean() * sure, 0.05, 0.5)))
-    fixed, run = make(data, mass=0.3)
+    assert method.rematching.mass == pytest.approx(float(np.clip(best[mismatched].round().mean() * sure, 0.05, 0.5)))
+    fixed, run = make(data, transport={"mass": 0.3})
     fixed.epoch(1, run)
-    assert fixed.mass == 0.3
+    assert fixed.rematching.mass == 0.3
 
 
 def test_siblings_teach_each_other_from_the_first_epoch(data):
     method, run = make(data)
-    alone, other = make(data, siblings="never")
+    alone, other = make(data, siblings={"when": "never"})
     method.epoch(0, run)
     alone.epoch(0, other)
     assert run.losses[0] > other.losses[0]
@@ -338,11 +343,11 @@ def test_state_inside_an_epoch_holds_the_pool(data):
     sweep = run.sweep
     run.sweep = lambda step, **streams: (sweep(step, **streams), inside.append(method.state()))
     method.epoch(1, run)
-    assert "pool" not in method.state()  # between epochs it would only be in the way
+    assert "pool" not in method.state()["candidates"]  # between epochs it would only be in the way
     other, _ = make(data)
     other.restore(inside[0])
     ids = run.streams[-1]["mismatched"][:BATCH]
-    assert np.array_equal(other.pool.around(ids, 64), method.pool.around(ids, 64))
+    assert np.array_equal(other.candidates.pool.around(ids, 64), method.candidates.pool.around(ids, 64))
     pairs = torch.from_numpy(ids)
-    assert torch.equal(other.pool.similarity(pairs, pairs), method.pool.similarity(pairs, pairs))
-    assert other.mass == method.mass
+    assert torch.equal(other.candidates.pool.similarity(pairs, pairs), method.candidates.pool.similarity(pairs, pairs))
+    assert other.rematching.mass == method.rematching.mass

@@ -2,30 +2,46 @@
 
 Letters: q images (rows), n captions (columns), scores (q, n).
 
-A cost module has `forward(scores) -> cost` and `teach(scores, rows, cols) -> scalar`, the loss that supervises it
-with cells (rows[k], cols[k]) known to match.
+A cost is a module with `forward(scores) -> cost`. One that learns also has `teach(scores, rows, cols) -> scalar`, the
+loss that supervises it with cells (rows[k], cols[k]) known to match.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 
-class FixedCost(nn.Module):
+class TransportCost(nn.Module):
+    """The base of the costs."""
+
+    learns = False
+    by_row = False  # whether `teach` reads nothing but the rows of the matching cells
+
+    def teach(self, scores: Tensor, rows: Tensor, cols: Tensor) -> Tensor:
+        """The supervision of cells known to match, ()."""
+        raise NotImplementedError
+
+
+class FixedCost(TransportCost):
     """1 - score: nothing to learn."""
 
     def forward(self, scores: Tensor) -> Tensor:
         return 1 - scores
 
 
-class PaperCost(nn.Module):
+class PaperCost(TransportCost):
     """The published cost: one linear layer over caption positions, C = ReLU(S Wᵀ + b), started at 1 - S (L2RM Eq. 6).
 
     It is tied to the batch size, and its supervision, the sum of the cost of matching cells, has its minimum at zero
     cost everywhere; only a tiny learning rate keeps it away.
     """
+
+    learns = True
+    by_row = True  # the layer mixes captions within an image
 
     def __init__(self, captions: int) -> None:
         super().__init__()
@@ -36,12 +52,11 @@ class PaperCost(nn.Module):
         return torch.relu(scores @ self.weight.T + self.bias)
 
     def teach(self, scores: Tensor, rows: Tensor, cols: Tensor) -> Tensor:
-        # The layer mixes captions within an image, so the rows of the matching cells are all it reads.
         cells: Tensor = self(scores[rows])[torch.arange(len(rows), device=rows.device), cols]
         return cells.sum()
 
 
-class LearnedCost(nn.Module):
+class LearnedCost(TransportCost):
     """A small monotone network of a score and of how it stands out in its row and its column.
 
     Every weight on the way from the three inputs is positive, so a higher similarity never costs more. The inputs are
@@ -49,6 +64,8 @@ class LearnedCost(nn.Module):
     batch size will do. It is taught to make the matching cell the cheapest of its row and of its column, an
     objective that cannot be met by a cost of zero.
     """
+
+    learns = True
 
     def __init__(self, hidden: int = 8) -> None:
         super().__init__()
@@ -67,6 +84,13 @@ class LearnedCost(nn.Module):
         wanted: Tensor = -self(scores) / 0.1
         along = wanted.log_softmax(1)[rows, cols] + wanted.log_softmax(0)[rows, cols]
         return -along.mean()
+
+
+def make_cost(kind: Literal["learned", "paper", "score", "cosine"], batch_size: int) -> TransportCost:
+    """The named cost; score and cosine are the same function of different scores."""
+    if kind == "learned":
+        return LearnedCost()
+    return PaperCost(batch_size) if kind == "paper" else FixedCost()
 
 
 def _z(scores: Tensor, axis: int) -> Tensor:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from mispair.methods.costs import FixedCost, LearnedCost, PaperCost
+from mispair.methods.l2rm.costs import FixedCost, LearnedCost, PaperCost
 
 
 def scores(rows, columns, seed=0):

@@ -1,0 +1,135 @@
+"""Which pairs are mismatched, and how far each is trusted (Sec. 4.1): by their losses, or by what all others say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.functional.loss_split import trust_at_least, with_known
+from mispair.methods.l2rm.config import L2RMConfig
+from mispair.methods.l2rm.judged_by_others import FEATURES, TEXTS, OthersSplit
+from mispair.methods.l2rm.split import LossSplit
+from mispair.methods.l2rm.witness import Witness, standing
+from mispair.protocols import Run
+from mispair.readback import to_host
+from mispair.types import Encoded, PairBatch, Split
+
+NEARLY_ALL = 0.95  # share of pairs called mismatched from which on the split says nothing
+PASSING = (FEATURES, TEXTS)  # columns of a survey that are used at once and never saved
+
+
+@dataclass(frozen=True)
+class Identified:
+    """An epoch's split, the share that is mismatched, and whether the two groups can be told apart."""
+
+    split: Split
+    rate: float
+    apart: bool
+
+
+class Identification:
+    """The split of an epoch and the weights that follow from it.
+
+    `trust` is (N,), the weight of each pair that is trained on as given; None where the matched ones count alike and
+    the others not at all.
+    """
+
+    def __init__(self, config: L2RMConfig, batch_size: int) -> None:
+        self.config, self.batch_size = config.split, batch_size
+        self.losses = LossSplit(config, batch_size)
+        self.others = OthersSplit(config.split.history, config.split.matched_below, batch_size)
+        self.witness = Witness()
+        self.trust: Tensor | None = None
+        self._by_others = False
+
+    @property
+    def asks_witness(self) -> bool:
+        """Whether the network is surveyed before its first step."""
+        return self.config.evidence in ("frozen", "both")
+
+    def ask_witness(self, columns: Mapping[str, NDArray[Any]], device: torch.device) -> None:
+        """Before the first step: what the network thinks of all pairs is kept, and weighs the warm-up."""
+        self.witness.said = None
+        self.trust = torch.from_numpy(1 - self.witness.judge(columns)).float().to(device)
+
+    def begin(self, alone: bool) -> None:
+        """Before an epoch's survey; `alone`: every image has one text."""
+        self._by_others = self.config.evidence == "others" or (self.config.evidence in ("auto", "both") and alone)
+
+    def survey(self, run: Run, batch: PairBatch, scores: Tensor, texts: Tensor) -> dict[str, Tensor]:
+        """What a split is made of, by pair of a batch: from its scores (B, B) and text vectors (B, D)."""
+        columns = {"loss": self.losses.loss(scores), **(standing(scores) if self.asks_witness else {})}
+        return columns | (self.others.survey(run, batch, texts) if self._by_others else {})
+
+    def identify(self, run: Run, columns: Mapping[str, NDArray[Any]], device: torch.device) -> Identified:
+        """Split all pairs by the columns of a survey (Eq. 4), record what they were split by, and set `trust`."""
+        if self._by_others:
+            split = self.others.divide(run, columns)
+            found = Identified(split, float(split.p_mismatch.mean()), True)
+            run.record(**self.others.columns())
+        else:
+            split, fit, signal = self.losses.divide(columns["loss"], run.image_of)
+            split = with_known(split, run.known, self.batch_size)
+            found = Identified(split, fit.mismatch_rate if split.mismatched.any() else 0.0, fit.bimodal)
+            run.record(signal=signal)
+        if self.asks_witness:
+            found = self._with_witness(run, columns, found)
+            split = found.split
+        run.record(loss=columns["loss"], posterior=split.p_mismatch, mismatched=split.mismatched, cost=columns["cost"])
+        run.log(rate=found.rate)
+        _warn(run, split)
+        soft = self.config.weights == "posterior" or (
+            self.config.weights == "auto" and (self._by_others or self.asks_witness)
+        )
+        self.trust = torch.from_numpy(1 - split.p_mismatch).float().to(device) if soft else None
+        return found
+
+    def _with_witness(self, run: Run, columns: Mapping[str, NDArray[Any]], found: Identified) -> Identified:
+        """The smaller trust of the witness and, where both are asked, of the split found so far."""
+        p = self.witness.judge(columns)
+        if self.config.evidence == "both":
+            p = np.maximum(p, found.split.p_mismatch)
+        split = Split(p, trust_at_least(p > self.config.matched_below, p, self.batch_size))
+        split = with_known(split, run.known, self.batch_size)
+        run.record(signal=p)
+        return Identified(split, float(split.p_mismatch.mean()), True)
+
+    def trust_in(self, batch: PairBatch) -> Tensor | None:
+        """How far each pair of a batch is trusted, (B,); None: all alike."""
+        return None if self.trust is None else self.trust[batch.pair_ids]
+
+    def state(self) -> dict[str, Any]:
+        said = {"losses": self.losses.state(), "others": self.others.state(), "witness": self.witness.state()}
+        return said if self.trust is None else {**said, "trust": self.trust.cpu()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.losses.restore(state["losses"])
+        self.others.restore(state["others"])
+        self.witness.restore(state["witness"])
+        self.trust = state.get("trust")
+
+
+def rather_matched(images: Encoded, texts: Encoded, trust: Tensor | None) -> tuple[Encoded, Encoded]:
+    """Of a batch the pairs that match more likely than not; all of them where none does or nothing is known."""
+    if trust is None:
+        return images, texts
+    known = (to_host(trust) >= 0.5).nonzero()[:, 0].to(trust.device)
+    return (images.take(known), texts.take(known)) if len(known) else (images, texts)
+
+
+def _warn(run: Run, split: Split) -> None:
+    """Say what somebody who reads only the recalls would not see."""
+    share = split.mismatched.mean()
+    if share > NEARLY_ALL:
+        run.note(
+            "nearly all pairs look mismatched: either they are, or the model has learned too little to tell; a longer"
+            " warm-up (--set method.warmup_epochs=...) or stronger features would show which"
+        )
+    elif share == 0:
+        run.note("no pair can be told to be mismatched: training goes on with all pairs as given")
