@@ -24,7 +24,7 @@ from mispair.data.noise import (
     shift,
     write_index,
 )
-from mispair.data.table import PairTable
+from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
 from mispair.types import PairBatch
 

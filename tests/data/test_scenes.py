@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from mispair.data import DataConfig, ScenesConfig, open_split
-from mispair.data.precomp import open_precomp
+from mispair.data.readers.precomp import open_precomp
 from mispair.data.scenes import make_scenes, split_sizes, true_pairs, write_scenes
 from mispair.data.scenes.boxes import REGIONS, find_boxes, ground_colour
+from mispair.data.scenes.draw import _RADII, _SHAPES, _TURNS, _mask
 from mispair.data.scenes.grammar import ANY, Claim, holds
 from mispair.data.scenes.regions import WIDTH
 from mispair.data.scenes.world import Scene
@@ -182,3 +183,32 @@ def test_words_and_pixels_tell_of_each_other() -> None:
     rank = (scores > own).sum(0)
     recall = float((rank < 10).mean())
     assert 0.3 < recall < 0.98, recall  # chance is 10 of 175
+
+
+def _middle_mask(shape: int, size: int = 2) -> np.ndarray:
+    return _mask(shape, size, _TURNS // 2)
+
+
+@pytest.mark.parametrize("shape", [k for k, drawer in enumerate(_SHAPES) if drawer.__name__ != "_crescent"])
+def test_a_shape_stands_in_the_middle_of_its_place(shape: int) -> None:
+    mask = _middle_mask(shape)
+    assert mask.max() == 1.0
+    assert mask.min() == 0.0
+    middle = (len(mask) - 1) / 2
+    y, x = np.indices(mask.shape)
+    assert (mask * x).sum() / mask.sum() == pytest.approx(middle, abs=0.15), "as much on the left as on the right"
+    far = np.hypot(y - middle, x - middle)[mask > 0.5].max()
+    assert far <= _RADII[2] + 1, "no part of it further out than its radius"
+    assert far >= 0.75 * _RADII[2]
+    assert np.abs(mask - mask[:, ::-1]).mean() < 0.04, "left and right are alike"
+    turned, back = _mask(shape, 2, 0), _mask(shape, 2, _TURNS - 1)
+    assert np.abs(turned - back[:, ::-1]).mean() < 0.05, "turned as far one way as the other"
+
+
+def test_areas_of_round_shapes_and_crosses_by_hand() -> None:
+    r = _RADII[2]
+    names = {drawer.__name__: k for k, drawer in enumerate(_SHAPES)}
+    circle, cross, ring = (float(_middle_mask(names[name]).sum()) for name in ("_circle", "_cross", "_ring"))
+    assert circle == pytest.approx(np.pi * (0.9 * r) ** 2, rel=0.04)
+    assert cross == pytest.approx(2 * (0.64 * r * 2 * r) - (0.64 * r) ** 2, rel=0.06)
+    assert ring == pytest.approx(np.pi * ((0.9 * r) ** 2 - (0.5 * r) ** 2), rel=0.06)

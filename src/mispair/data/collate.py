@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.data.features import FeatureStore
-from mispair.data.text import TokenStore
+from mispair.data.prepared_pictures import PreparedPictures
+from mispair.data.vocabulary import TokenStore
 
 Rows = NDArray[np.int64] | Tensor
 
@@ -24,7 +25,7 @@ def as_rows(rows: Rows) -> NDArray[np.int64]:
     return flat.astype(np.int64, copy=False)
 
 
-def gather(store: FeatureStore | TokenStore, rows: Rows) -> tuple[Tensor, Tensor]:
+def gather(store: FeatureStore | PreparedPictures | TokenStore, rows: Rows) -> tuple[Tensor, Tensor]:
     """Features (B, R, F) float32 or word ids (B, L) int64, and their mask."""
     values, mask = store.take(as_rows(rows))
     return torch.from_numpy(values), torch.from_numpy(mask)

@@ -60,14 +60,21 @@ class ScenesConfig(Section):
 
 
 class DataConfig(Section):
-    """One data set: a folder, a table file, a first .npy, or "scenes"."""
+    """One data set: a folder, a table file, tar shards, a first .npy, or "scenes"."""
 
     path: str = "scenes"
     second: str | None = None  # features of the second side (.npy) where it has no words, or beside them
     features: str | None = None  # for a table: features of the first side (.npy)
     ids: str | None = None  # for a table: which image each row of `features` is (.txt, .json or .npy)
+    images: str | None = None  # where the pictures are that a table names: a folder, a tar, a folder of tars
+    encoder: str | None = None  # what made `features` of the pictures (mispair encoders)
+    cells: bool = False  # whether it made a grid of vectors per picture instead of one
+    live: bool = False  # pictures and captions are read anew in every batch, as the towers of `encoder` take them
+    allow_outside: bool = False  # whether names in a table may lead out of that folder
     columns: ColumnsConfig = ColumnsConfig()
-    missing: Literal["refuse", "skip"] = "refuse"  # pairs whose image has no features
+    weights: str | None = None  # how much each training pair counts: a column of a table; W for train_W.npy or W.npy
+    decisions: str | None = None  # what reviewers decided about pairs (decisions.jsonl): training takes it as known
+    missing: Literal["refuse", "skip"] = "refuse"  # pairs whose image has no features or no picture
     sides: tuple[str, str] = ("image", "text")  # what the two sides are called
     holdout: tuple[float, float] = (0.1, 0.1)  # shares of images for dev and test where the data has no splits
     noise: NoiseConfig | None = None
@@ -81,6 +88,8 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _sides_differ(self) -> DataConfig:
+        if self.live and (self.encoder is None or self.features is not None or self.second is not None):
+            raise ValueError("live reads pictures and captions for an encoder: name it, and leave features out")
         if self.sides[0] == self.sides[1] or not all(self.sides):
             raise ValueError(f"the two sides need two different names, got {self.sides}")
         if not all(0.0 <= share < 1.0 for share in self.holdout) or sum(self.holdout) >= 1.0:

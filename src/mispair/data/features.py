@@ -6,7 +6,6 @@ Items with fewer than R regions are padded; how many are real stands in NAME_len
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.data.arrays import open_array, open_integers
+from mispair.data.files.npy import open_array, open_integers
 from mispair.errors import InputError
 
 _SMALL = 64_000_000  # bytes a mapped array may keep in memory
@@ -74,14 +73,13 @@ class FeatureStore:
         """The store of these rows only, in this order; nothing is read."""
         return FeatureStore(self.array, self.lengths, self._source(rows), self.path)
 
-    def fingerprint(self, samples: int = 64) -> str:
-        """A hash of shape, type and `samples` evenly spaced rows: enough to tell two data sets apart, in no time."""
-        rows = np.unique(np.linspace(0, len(self) - 1, samples).astype(np.int64))
-        values, mask = self.take(rows)
-        digest = hashlib.sha256(f"{len(self)} {self.regions} {self.width} {self.array.dtype.str}".encode())
-        digest.update(values.tobytes())
-        digest.update(mask.tobytes())
-        return digest.hexdigest()
+    def raw(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """rows (B,) -> (B, R, F) or (B, F) as they lie there, in the type of the file, padding included."""
+        source = self._source(rows)
+        self._announce(source)
+        values = np.asarray(self.array)[source]
+        self._release()
+        return values
 
     def _source(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = np.asarray(rows, np.int64)

@@ -18,7 +18,7 @@ def held_out(names: Iterable[str], split: str, holdout: tuple[float, float], whe
     if split != "all" and split not in PARTS:
         raise InputError(f"{where} has no split '{split}'; expected one of {', '.join(PARTS)} or all")
     dev, test = holdout
-    share = np.array([_share(name) for name in names])
+    share = image_shares(names)
     part = np.where(share < dev, 1, np.where(share < dev + test, 2, 0))
     chosen: NDArray[np.bool_] = np.ones(len(share), bool) if split == "all" else part == PARTS.index(split)
     if not chosen.any():
@@ -28,6 +28,7 @@ def held_out(names: Iterable[str], split: str, holdout: tuple[float, float], whe
     return chosen
 
 
-def _share(name: str) -> float:
-    digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little") / 2.0**64
+def image_shares(names: Iterable[str]) -> NDArray[np.float64]:
+    """A number in [0, 1) for each name, by its hash: the same name always gets the same."""
+    digests = (hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest() for name in names)
+    return np.array([int.from_bytes(digest, "little") / 2.0**64 for digest in digests], np.float64)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.data.arrays import open_integers
 from mispair.data.config import NoiseConfig, Protocol
-from mispair.data.table import PairTable
+from mispair.data.files.npy import open_integers
+from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
 
 Rng = np.random.Generator

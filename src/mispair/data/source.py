@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mispair.data.features import FeatureStore
+from mispair.data.picture_store import Pictures
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Finding:
     count: int
     text: str  # one sentence: what, where, what to do
     rows: tuple[int, ...] = ()  # the first rows, lines or pairs concerned, as the text counts them
+    left_out: bool = False  # whether the pairs concerned are not in the source; refused unless `missing: skip`
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class Source:
 
     name: str
     split: str
-    images: FeatureStore | None  # (I, R, F); None when a table came without features
+    images: FeatureStore | None  # (I, R, F); None where the data came without
     image_of_text: NDArray[np.int64]  # (M,)
     captions: Sequence[str] | None = None  # (M,)
     text_features: FeatureStore | None = None  # (M, L, F')
@@ -39,6 +41,11 @@ class Source:
     findings: tuple[Finding, ...] = ()
     lines: NDArray[np.int64] | None = None  # (M,) line or row of the file each text stands in; None: M + 1
     world: Any = field(default=None, repr=False)  # the generated scenes behind it, when there are some
+    pictures: Pictures | None = None  # (I,) read when asked for
+    positions: NDArray[np.int64] | None = None  # (M,) place of each text among those of all splits
+    weights: NDArray[np.float32] | None = None  # (M,) how much each pair counts in training; None: all alike
+    no_picture: Mapping[str, str] = field(default_factory=dict)  # images left out since theirs cannot be had, and why
+    listed: int = 0  # texts of all splits together, those left out included; 0 where nobody counted
 
     @property
     def image_count(self) -> int:
@@ -60,19 +67,25 @@ class Source:
         """The first `limit` images and their texts."""
         if limit >= self.image_count:
             return self
-        texts = np.flatnonzero(self.image_of_text < limit)
+        note = f"only the first {limit:,} images of {self.split} are used (limit)"
+        return replace(self.images_between(0, limit), notes=(*self.notes, note))
+
+    def images_between(self, first: int, last: int) -> Source:
+        """The images from row `first` to before row `last`, and their texts in order."""
+        texts = np.flatnonzero((self.image_of_text >= first) & (self.image_of_text < last))
         listed: list[int] = texts.tolist()
-        return Source(
-            self.name,
-            self.split,
-            None if self.images is None else self.images.subset(np.arange(limit)),
-            self.image_of_text[texts],
-            None if self.captions is None else [self.captions[k] for k in listed],
-            None if self.text_features is None else self.text_features.subset(texts),
-            None if self.image_ids is None else self.image_ids[:limit],
-            None if self.text_ids is None else [self.text_ids[k] for k in listed],
-            (*self.notes, f"only the first {limit:,} images of {self.split} are used (limit)"),
-            self.findings,
-            None if self.lines is None else self.lines[texts],
-            self.world,
+        images = np.arange(first, last)
+        return replace(
+            self,
+            images=None if self.images is None else self.images.subset(images),
+            image_of_text=self.image_of_text[texts] - first,
+            captions=None if self.captions is None else [self.captions[k] for k in listed],
+            text_features=None if self.text_features is None else self.text_features.subset(texts),
+            image_ids=None if self.image_ids is None else self.image_ids[first:last],
+            text_ids=None if self.text_ids is None else [self.text_ids[k] for k in listed],
+            lines=None if self.lines is None else self.lines[texts],
+            positions=None if self.positions is None else self.positions[texts],
+            weights=None if self.weights is None else self.weights[texts],
+            pictures=None if self.pictures is None else self.pictures.subset(images),
+            no_picture=self.no_picture if first == 0 else {},  # they have no row: the first part counts them
         )

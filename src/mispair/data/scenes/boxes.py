@@ -24,11 +24,11 @@ def find_boxes(pictures: Pictures, ground: Floats, rngs: list[np.random.Generato
     labels = _components(highest(np.abs(coarse - ground[:, None, None])) > 45.0)
     boxes = np.empty((len(coarse), REGIONS, 4), np.float32)
     for k, rng in enumerate(rngs):
-        found = _component_boxes(labels[k])
+        objects = _component_boxes(labels[k])
         side = rng.uniform(14, 40, (REGIONS, 2))
         corner = rng.uniform(0, 1, (REGIONS, 2)) * (SIDE - side)
         own = np.concatenate([corner, corner + side], 1)
-        own[: len(found)] = found + rng.uniform(-1.5, 1.5, (len(found), 4))
+        own[: len(objects)] = objects + rng.uniform(-1.5, 1.5, (len(objects), 4))
         boxes[k] = np.clip(own[rng.permutation(REGIONS)], 0, SIDE)
     return boxes
 

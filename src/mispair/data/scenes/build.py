@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,11 +12,13 @@ from mispair.data.config import ScenesConfig
 from mispair.data.scenes.grammar import Claim, claim, word
 from mispair.data.scenes.world import SPLITS, Scene, dice, sample
 from mispair.errors import InputError
+from mispair.memory import refuse_beyond_memory
+from mispair.progress import Progress
 
 CAPTIONS_PER_PICTURE = 5
 _PURPOSE_SCENE, _PURPOSE_PIXELS, _PURPOSE_REGIONS = 0, 1, 2
 _BLOCK = 128  # pictures in memory as floats at a time
-Progress = Callable[[int, int], None]
+_BYTES = 7000  # a picture's scene, claims, captions and features
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,8 @@ class SceneSplit:
         """(n, 5n): which captions are true of which pictures, not only of their own."""
         from mispair.data.scenes.truth import true_pairs
 
+        cells = len(self) * len(self.captions)
+        refuse_beyond_memory(cells, f"the truth of {cells:,} pairs of a picture and a caption", "use a smaller world")
         return true_pairs(self.scenes, self.claims)
 
 
@@ -98,11 +101,13 @@ def make_scenes(config: ScenesConfig, split: str) -> SceneSplit:
     """One split of the embedded world: scenes and captions now, pictures and features when asked for."""
     if split not in SPLITS:
         raise InputError(f"scenes has no split '{split}'; expected one of {', '.join(SPLITS)}")
+    count = split_sizes(config)[split]
+    refuse_beyond_memory(count * _BYTES, f"a generated world of {count:,} pictures", "lower data.scenes.pictures")
     scenes: list[Scene] = []
     claims: list[Claim] = []
     captions: list[str] = []
     seen: set[str] = set()
-    for k in range(split_sizes(config)[split]):
+    for k in range(count):
         draw = dice(config.seed, split, k, _PURPOSE_SCENE)
         scene = sample(draw)
         scenes.append(scene)

@@ -75,13 +75,13 @@ def _assign(fits: Bools, related: Bools, relation: NDArray[np.int64], said: NDAr
         if not len(columns):
             continue
         part = fits[:, :, :, columns]
-        found = np.zeros(part.shape[2:], bool)
+        holds = np.zeros(part.shape[2:], bool)
         for things in permutations(range(MOST_OBJECTS), mentions):
             one = part[0, things[0]].copy()
             for mention in range(1, mentions):
                 one &= part[mention, things[mention]]
             if mentions > 1:
                 one &= related[relation[columns], things[0], things[1]].T
-            found |= one
-        result[:, columns] = found
+            holds |= one
+        result[:, columns] = holds
     return result

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mispair.data.config import ScenesConfig
-from mispair.data.scenes.build import Progress, make_scenes, split_sizes
+from mispair.data.scenes.build import make_scenes, split_sizes
+from mispair.progress import Progress
 
 
 def write_scenes(

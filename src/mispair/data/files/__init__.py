@@ -1,0 +1,1 @@
+"""Files a person gave us, by kind: text, arrays, rows, ids, captions."""

@@ -1,0 +1,99 @@
+"""Pictures as files below a folder: which file a name means, and reading it. No name leads out of the folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mispair.data.picture_store import PictureIndex
+from mispair.pictures.containment import contained
+from mispair.pictures.decode import Broken, read_picture
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+OUTSIDE = "lies outside the folder of pictures (--allow-outside lets it in)"
+ADDRESS = "is an address on the web, which is not fetched: download the pictures with img2dataset"
+
+
+@dataclass(frozen=True)
+class FolderStore:
+    """Reads the files below `root`; places are paths relative to it, or absolute ones where those are allowed."""
+
+    root: Path
+    allow_outside: bool = False
+
+    def read(self, place: str) -> bytes | Broken:
+        path = self.resolve(place)
+        return Broken(OUTSIDE) if path is None else read_picture(path)
+
+    def resolve(self, name: str) -> Path | None:
+        """The file behind a name, links followed; None where it lies outside and may not."""
+        inside = contained(self.root, name)
+        if inside is None and self.allow_outside and name and "\0" not in name:
+            return self.root / name
+        return inside
+
+
+def index_folder(root: Path, names: Iterable[str], allow_outside: bool = False) -> PictureIndex:
+    """Where the picture of each name lies: as the name says, by its file name alone, or with an ending added."""
+    store = FolderStore(root, allow_outside)
+    places: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        place = _find(store, name)
+        if isinstance(place, Broken):
+            missing[name] = place.reason
+        else:
+            places[name] = place
+    if missing:
+        _look_below(store, places, missing)
+    return PictureIndex(store, places, missing, str(root))
+
+
+def is_picture_name(name: str) -> bool:
+    """Whether a file of this name should hold a picture."""
+    return name.lower().endswith(ENDINGS) and not os.path.basename(name).startswith(".")
+
+
+def walk_pictures(root: Path) -> list[str]:
+    """All pictures below `root`, as paths relative to it, in order; links to folders are not followed."""
+    files = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        below = os.path.relpath(folder, root)
+        files += [name if below == "." else os.path.join(below, name) for name in names if is_picture_name(name)]
+    return sorted(files)
+
+
+def _find(store: FolderStore, name: str) -> str | Broken:
+    if "://" in name[:12]:
+        return Broken(ADDRESS)
+    plain = name.replace("\\", "/")
+    tried = [plain, plain.rsplit("/", 1)[-1]]
+    if not is_picture_name(plain):
+        tried += [f"{one}{ending}" for one in tried for ending in ENDINGS]
+    outside = False
+    for one in dict.fromkeys(tried):
+        path = store.resolve(one)
+        if path is None:
+            outside = outside or os.path.lexists(os.path.join(store.root, one)) if "\0" not in one else outside
+        elif os.path.isfile(path):
+            return one
+        elif os.path.lexists(path) and not os.path.isdir(path):
+            return one  # a device or a pipe: reading it says so
+    return Broken(OUTSIDE if outside else "missing")
+
+
+def _look_below(store: FolderStore, places: dict[str, str], missing: dict[str, str]) -> None:
+    """Names that lie deeper than they say, found by file name where there is only one of that name."""
+    by_name: dict[str, str | None] = {}
+    for path in walk_pictures(store.root):
+        base = os.path.basename(path)
+        for key in (base, base.rsplit(".", 1)[0]):
+            by_name[key] = path if key not in by_name else None
+    for name in [name for name, reason in missing.items() if reason == "missing"]:
+        deeper = by_name.get(name.replace("\\", "/").rsplit("/", 1)[-1])
+        if deeper is not None and store.resolve(deeper) is not None:
+            places[name] = deeper
+            del missing[name]

@@ -1,0 +1,128 @@
+"""Pictures inside tar files, read in place: an index of where each member starts, nothing unpacked."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from mispair.data.files.picture_folder import ADDRESS
+from mispair.data.files.reading import plain_file, reading
+from mispair.data.picture_store import PictureIndex
+from mispair.errors import InputError
+from mispair.pictures.decode import MOST_BYTES, Broken
+
+_WHAT = "a tar file of pictures"
+TarPlace = tuple[int, int, int]  # which tar, where the content starts, how long it is
+
+
+@dataclass(frozen=True)
+class Member:
+    """One ordinary file inside a tar."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class TarListing:
+    """The ordinary files of a tar, in order, and what is wrong with it (None: nothing)."""
+
+    members: tuple[Member, ...]
+    trouble: str | None = None
+
+
+@dataclass(eq=False)
+class TarStore:
+    """Reads members of several tars by place; may be used from threads."""
+
+    paths: tuple[Path, ...]
+    _files: dict[int, int] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read(self, place: TarPlace) -> bytes | Broken:
+        tar, offset, size = place
+        if size > MOST_BYTES:
+            return Broken(f"too large: {size >> 20:,} MB")
+        try:
+            data = os.pread(self._file(tar), size, offset)
+        except OSError as error:
+            return Broken(f"cannot be read ({error.strerror})")
+        return data if len(data) == size else Broken("truncated: the tar file ends before it")
+
+    def _file(self, tar: int) -> int:
+        with self._lock:
+            if tar not in self._files:
+                self._files[tar] = os.open(self.paths[tar], os.O_RDONLY | os.O_CLOEXEC)
+            return self._files[tar]
+
+    def __del__(self) -> None:
+        for file in self._files.values():
+            os.close(file)
+
+
+def list_tar(path: Path) -> TarListing:
+    """The members of a tar, without reading their contents. Links, folders and devices are left out.
+
+    Raises:
+        InputError: a file that is no tar, or a compressed one, in which nothing can be found without unpacking.
+    """
+    plain_file(path, _WHAT)
+    with reading(path, _WHAT):
+        status = os.stat(path)
+        with path.open("rb") as file:
+            start = file.read(6)
+    if start[:2] == b"\x1f\x8b" or start[:3] == b"BZh" or start == b"\xfd7zXZ\x00" or start[:4] == b"(\xb5/\xfd":
+        raise InputError(f"{path} is compressed; expected a plain tar, so unpack it once: gunzip (or bunzip2, unxz)")
+    return _list(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _list(path: Path, size: int, changed: int) -> TarListing:
+    members: list[Member] = []
+    trouble = None
+    try:
+        with tarfile.open(path, "r:") as tar:
+            for info in tar:
+                tar.members = []  # type: ignore[attr-defined]  # it would keep every header in memory
+                if info.isreg() and not info.issparse() and info.size >= 0:
+                    if info.offset_data + info.size > size:
+                        trouble = f"truncated inside {info.name!r}"
+                        break
+                    members.append(Member(info.name.removeprefix("./"), info.offset_data, info.size))
+    except (tarfile.TarError, OSError, ValueError, EOFError, OverflowError, MemoryError, RecursionError) as error:
+        if not members:
+            raise InputError(f"{path} is not readable as a tar ({_reason(error)}); expected {_WHAT}") from None
+        trouble = f"damaged after {members[-1].name!r} ({_reason(error)})"
+    return TarListing(tuple(members), trouble)
+
+
+def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:
+    """Where the picture of each name lies in the tars: by its whole name, by file name, or without the ending."""
+    keys: dict[str, TarPlace] = {}
+    for tar, path in enumerate(paths):
+        for member in list_tar(path).members:
+            place = (tar, member.offset, member.size)
+            base = member.name.rsplit("/", 1)[-1]
+            stem = member.name.removesuffix(base) + base.split(".", 1)[0]
+            for key in (member.name, base, base.rsplit(".", 1)[0], f"{path.stem}/{stem}"):
+                keys.setdefault(key, place)
+    places: dict[str, TarPlace] = {}
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        base = name.replace("\\", "/").rsplit("/", 1)[-1]
+        place_of = keys.get(name) or keys.get(base)
+        if place_of is not None:
+            places[name] = place_of
+        else:
+            missing[name] = ADDRESS if "://" in name[:12] else "missing"
+    return PictureIndex(TarStore(tuple(paths)), places, missing, ", ".join(path.name for path in paths[:3]))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).split("\n")[0][:60] or type(error).__name__

@@ -1,0 +1,130 @@
+"""Files a person gave us: every way reading one can fail ends in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mispair.errors import InputError
+
+_NOT_WINDOWS = frozenset(b"\x81\x8d\x8f\x90\x9d")  # bytes that mean nothing in cp1252
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A text file by line. `replaced` are the 1-based lines whose bytes were not UTF-8 (`decode_line`)."""
+
+    lines: list[str]
+    replaced: tuple[int, ...] = ()
+
+
+def plain_file(path: str | os.PathLike[str], what: str) -> Path:
+    """The path, once it is known to be an ordinary file; opening a pipe or a device could wait for ever."""
+    file = Path(path)
+    with reading(file, what):
+        mode = file.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{file} is a directory; expected {what}, so give the path of the file itself")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{file} is not an ordinary file; expected {what}, so copy its content to a file first")
+    return file
+
+
+@contextmanager
+def reading(file: Path, what: str) -> Iterator[None]:
+    """Turn the operating system's refusals into a sentence about `file`, which should have been `what`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{file} does not exist; expected {what}, so check the path") from None
+    except PermissionError:
+        raise InputError(f"{file} may not be read (no permission); expected {what}, so try: chmod +r {file}") from None
+    except NotADirectoryError:
+        raise InputError(f"{file} lies under something that is not a folder; expected {what}, check the path") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"{file} cannot be read ({reason}); expected {what}") from None
+    except ValueError as error:
+        if "null" not in str(error):  # a NUL inside a path is the only ValueError that opening can raise
+            raise
+        raise InputError(f"{str(file)!r} is not a path (it holds a NUL byte); expected {what}") from None
+
+
+def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
+    file = plain_file(path, what)
+    with reading(file, what):
+        return file.read_bytes()
+
+
+def read_lines(path: str | os.PathLike[str], what: str) -> Lines:
+    r"""The lines of a UTF-8 file, split at "\n" alone as the published readers do, without "\r" at their end.
+
+    Bytes that are not UTF-8 do not make the other lines useless: they are read as Latin-1 and their lines are listed.
+    """
+    data = read_bytes(path, what)
+    refuse_binary(data, path, what)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    raw = data.split(b"\n")
+    if raw[-1] == b"":
+        raw.pop()
+    try:
+        lines = data.decode().split("\n")[: len(raw)]
+        return Lines([line.rstrip("\r") for line in lines])
+    except UnicodeDecodeError:
+        decoded = [decode_line(line).rstrip("\r") for line in raw]
+        return Lines(decoded, tuple(k for k, line in enumerate(raw, 1) if not _is_utf8(line)))
+
+
+def decode_line(line: bytes) -> str:
+    """A line as UTF-8, else as Latin-1, as Windows has it; U+FFFD for what is broken in a line otherwise UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        if line.decode(errors="ignore").isascii():
+            return line.decode("latin-1") if set(line) & _NOT_WINDOWS else line.decode("cp1252")
+        return line.decode(errors="replace")
+
+
+def refuse_binary(data: bytes, path: str | os.PathLike[str], what: str) -> None:
+    """Text has no NUL bytes; a file that has is UTF-16, or no text at all."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{path} is UTF-16; expected {what} in UTF-8, so try: iconv -f utf-16 -t utf-8")
+    where = data.find(b"\0")
+    if where >= 0:
+        line = data.count(b"\n", 0, where) + 1
+        raise InputError(f"{path}, line {line}: a NUL byte; expected {what} as UTF-8 text, so this is the wrong file")
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    data = read_bytes(path, what)
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}, line {line}: bytes that are not UTF-8; expected {what} as JSON in UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); expected {what}") from None
+    except (RecursionError, ValueError):  # nested too deeply, or an integer of too many digits
+        raise InputError(
+            f"{path} is not usable JSON (nested too deeply or a number too long); expected {what}"
+        ) from None
+
+
+def shorten(names: list[str], most: int = 3) -> str:
+    """'a', 'b', 'c' and 9 more."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

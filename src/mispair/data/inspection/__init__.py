@@ -1,0 +1,1 @@
+"""Read a data set once and say what stands in it."""

@@ -1,0 +1,82 @@
+"""A look before training: what would make it pointless is known before the first step."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from mispair.data.features import FeatureStore
+from mispair.data.identity import examine_features
+from mispair.data.inspection.agreement import check_agreement
+from mispair.data.pair_data import PairData
+from mispair.data.vocabulary import UNK, TokenStore
+from mispair.errors import InputError
+
+MANY_UNKNOWN = 0.2  # share of words without an id of their own that a person should know of
+
+
+def look_before_training(*splits: PairData) -> tuple[str, ...]:
+    """Refuse data that cannot be learned from; return what a person should know, one sentence each.
+
+    Args:
+        splits: the train split first, then those it is judged on, all in the words of train.
+
+    Raises:
+        InputError: features with NaN or infinity (file and rows named), captions that are all empty or all alike,
+            splits whose features have different widths.
+    """
+    for side in ("images", "texts"):
+        stores = {data.split: getattr(data, side) for data in splits}
+        stores = {split: store for split, store in stores.items() if isinstance(store, FeatureStore)}
+        check_agreement(stores, splits[0].sides[side == "texts"])
+        for split, store in stores.items():
+            _refuse_broken(store, split)
+    _refuse_empty(splits[0])
+    told = [note for data in splits for note in data.notes]
+    for data in splits:
+        told += _about_words(data)
+    return tuple(dict.fromkeys(told))
+
+
+def _refuse_broken(store: FeatureStore, split: str) -> None:
+    examined = examine_features(store)
+    if examined.broken_count:
+        rows = ", ".join(map(str, examined.broken[:5])) + (" ..." if examined.broken_count > 5 else "")
+        file = store.path if store.path is not None else f"the features of {split}"
+        raise InputError(
+            f"{file}: {examined.broken_count:,} row{'s' if examined.broken_count > 1 else ''} ({rows}) hold NaN or"
+            " infinity; expected numbers, so extract them again or leave these images out"
+        )
+
+
+def _refuse_empty(data: PairData) -> None:
+    if data.table.captions is None:
+        return
+    shown = Counter(data.table.captions[row].strip().lower() for row in data.table.text_rows.tolist())
+    if len(shown) > 1 or len(data) < 2:
+        return
+    (caption,) = shown
+    how = f"alike ({caption[:40]!r})" if caption else "empty"
+    raise InputError(
+        f"{data.name}: all {len(data):,} captions of {data.split} are {how}; expected captions that tell images apart,"
+        " so check which column is the caption (--caption-column)"
+    )
+
+
+def _about_words(data: PairData) -> list[str]:
+    if not isinstance(data.texts, TokenStore) or data.vocabulary is None or data.table.captions is None:
+        return []
+    lengths = data.texts.lengths - 2  # without <start> and <end>
+    told = []
+    empty = int((lengths == 0).sum())
+    if empty:
+        told.append(f"{empty:,} of {len(lengths):,} captions of {data.split} are empty and say nothing of their image")
+    words = int(lengths.sum())
+    unknown = int(np.count_nonzero(data.texts.flat == UNK))
+    if words and unknown > MANY_UNKNOWN * words:
+        told.append(
+            f"{unknown / words:.0%} of the words of {data.split} have no id of their own (rarer than data.min_count in"
+            " train) and are all read as one unknown word"
+        )
+    return told

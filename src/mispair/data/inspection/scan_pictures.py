@@ -1,0 +1,87 @@
+"""One pass over the pictures of a split: kinds, sizes, which are broken, which are the same file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mispair.data.picture_store import Pictures
+from mispair.data.source import Finding
+from mispair.pictures.decode import FORMATS, Broken, decode, quiet
+
+_SMALL = 32  # pixels; a JPEG is decoded at a fraction of its size, which reads all of the file
+
+
+@dataclass(frozen=True)
+class PictureFacts:
+    """The pictures of one split in numbers."""
+
+    pictures: int
+    kinds: dict[str, int]  # jpeg, png, ... of those that can be opened
+    smallest: int  # shorter side of the smallest picture, pixels
+    largest: int  # longer side of the largest
+    broken: int
+
+
+@dataclass(frozen=True)
+class PictureScan:
+    """`PictureFacts`, and what a person should look at."""
+
+    facts: PictureFacts
+    hashes: dict[bytes, int]  # of each file -> its first row
+    findings: tuple[Finding, ...]
+
+
+def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int], None] | None = None) -> PictureScan:
+    """Read and decode every picture once; none is kept."""
+    kinds: Counter[str] = Counter()
+    sides: list[int] = []
+    broken: list[tuple[int, str]] = []
+    copies: list[int] = []
+    hashes: dict[bytes, int] = {}
+    with quiet():
+        for row in range(len(pictures)):
+            data = pictures.read(row)
+            seen = _look(data)
+            if isinstance(seen, Broken):
+                broken.append((row, seen.reason))
+            else:
+                kind, width, height = seen
+                kinds[kind] += 1
+                sides = [min([width, height, *sides]), max([width, height, *sides])]
+                assert isinstance(data, bytes)
+                key = hashlib.blake2b(data, digest_size=16).digest()
+                if hashes.setdefault(key, row) != row:
+                    copies.append(row)
+            if progress:
+                progress(row + 1, len(pictures))
+    smallest, largest = sides or [0, 0]
+    facts = PictureFacts(len(pictures), dict(kinds.most_common()), smallest, largest, len(broken))
+    findings = []
+    if broken:
+        reasons = Counter(reason for _, reason in broken).most_common(3)
+        shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
+        names = ", ".join(repr(pictures.names[row]) for row, _ in broken[:3])
+        text = f"{split}: {len(broken):,} pictures are broken ({shown}), first {names}; replace or remove them"
+        findings.append(Finding("broken pictures", split, len(broken), text, tuple(row for row, _ in broken[:20])))
+    if copies:
+        names = ", ".join(repr(pictures.names[row]) for row in copies[:3])
+        text = f"{split}: {len(copies):,} pictures ({names}) are copies of earlier ones; keep one of each"
+        findings.append(Finding("duplicate pictures", split, len(copies), text, tuple(copies[:20])))
+    return PictureScan(facts, hashes, tuple(findings))
+
+
+def _look(data: bytes | Broken) -> tuple[str, int, int] | Broken:
+    """Kind, width and height of a picture, once all of it could be decoded."""
+    from PIL import Image
+
+    if isinstance(data, Broken):
+        return data
+    decoded = decode(data, _SMALL)
+    if isinstance(decoded, Broken):
+        return decoded
+    with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+        return str(picture.format).lower(), *picture.size

@@ -1,0 +1,1 @@
+"""One reader per format: files in, a `Source` out."""

@@ -1,0 +1,64 @@
+"""COCO captions: captions_train2014.json with `images` and `annotations`; a folder of them has a split in each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mispair.data.config import DataConfig
+from mispair.data.files.reading import read_json
+from mispair.data.readers.caption_json import Entry, pairs_of_entries
+from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.split_names import splits_in_names
+from mispair.errors import InputError
+
+WHAT = 'COCO captions: {"images": [{"id": ..., "file_name": ...}], "annotations": [{"image_id": ..., "caption": ...}]}'
+
+
+class CocoCaptions(PairListReader):
+    """A .json file, or a folder of captions_*.json."""
+
+    def recognises(self, config: DataConfig) -> bool:
+        return bool(caption_files(config))
+
+    def read(self, config: DataConfig) -> PairList:
+        return _read(config)
+
+
+def caption_files(config: DataConfig) -> list[Path]:
+    """The JSON files, in the order in which they are read."""
+    path = Path(config.path)
+    if path.suffix.lower() == ".json":
+        return [path]
+    if not os.path.isdir(path):
+        return []
+    return [path / name for name in sorted(os.listdir(path)) if name.startswith("captions_") and name.endswith(".json")]
+
+
+def _read(config: DataConfig) -> PairList:
+    files = caption_files(config)
+    splits = splits_in_names([file.name for file in files]) if len(files) > 1 else None
+    entries: list[Entry] = []
+    for number, file in enumerate(files):
+        entries += _entries(file, None if splits is None else splits[number])
+    shown = files[0] if len(files) == 1 else Path(config.path)
+    note = f"COCO captions from {', '.join(file.name for file in files[:4])}"
+    return pairs_of_entries(shown, entries, config, note)
+
+
+def _entries(path: Path, split: str | None) -> list[Entry]:
+    content = read_json(path, WHAT)
+    number = 0
+    entries: list[Entry] = []
+    try:
+        names = {image["id"]: str(image["file_name"]) for image in content["images"]}
+        for number, note in enumerate(content["annotations"]):
+            image = note["image_id"]
+            if image not in names:
+                raise InputError(f"{path}, annotation {number:,}: image {image!r} is not among its images; add it")
+            entries.append(Entry(names[image], str(note["caption"]).strip(), split, str(note.get("id", number))))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}, annotation {number:,}: {type(error).__name__} {error}; expected {WHAT}") from None
+    if not entries:
+        raise InputError(f"{path} has no annotations; expected {WHAT}")
+    return entries

@@ -1,0 +1,102 @@
+"""Columns of a table, from whichever file, as a list of pairs: names, captions, splits and where the pictures are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mispair.data.config import DataConfig
+from mispair.data.features import FeatureStore
+from mispair.data.files.captions import not_utf8
+from mispair.data.files.columns import Columns
+from mispair.data.files.table_rows import Rows, Value
+from mispair.data.files.weights import weights_of_column
+from mispair.data.picture_store import PictureIndex, PictureStore
+from mispair.data.readers.pair_list import PairList, usual_split
+from mispair.data.readers.pictures_of_table import find_pictures
+from mispair.errors import InputError
+
+
+def pairs_of_columns(
+    path: Path,
+    rows: Rows,
+    columns: Columns,
+    config: DataConfig,
+    *,
+    splits: list[str] | None = None,
+    inside: tuple[PictureStore, list[Any], list[str]] | None = None,
+    features: FeatureStore | None = None,
+) -> PairList:
+    """The pairs of `rows`, whose columns mean what `columns` says.
+
+    Args:
+        splits: of each row, where the file's name says it and no column does.
+        inside: pictures that stand in the table: what reads them, and for each row its place and its name.
+        features: one row per row of the table.
+    """
+    captions, per_row = _captions(path, rows, columns.caption)
+    of_row = np.repeat(np.arange(len(rows.lines)), per_row)
+    images = _names(path, rows, columns.image) if columns.image is not None else None
+    if images is None:
+        assert inside is not None, "a table names its images or holds their pictures"
+        images = inside[2]
+    if columns.split is not None:
+        splits = [usual_split(name) for name in _names(path, rows, columns.split)]
+    ids = None if columns.id is None else [str(value) for value in rows.columns[columns.id]]
+    pictures: PictureIndex | None
+    if inside is not None:
+        store, places, _ = inside
+        first = dict(zip(reversed(images), reversed(places), strict=True))  # of several rows the first
+        pictures = PictureIndex(store, first, {}, str(path))
+    elif columns.file is not None:
+        files = _names(path, rows, columns.file)
+        index = find_pictures(config, path, files)
+        name_of = dict(zip(reversed(images), reversed(files), strict=True))
+        pictures = None if index is None else index.renamed(name_of)
+    else:
+        pictures = find_pictures(config, path, images)
+    return PairList(
+        path=path,
+        images=[images[k] for k in of_row],
+        captions=captions,
+        splits=None if splits is None else [splits[k] for k in of_row],
+        ids=None if ids is None else [ids[k] for k in of_row],
+        lines=np.array(rows.lines, np.int64)[of_row],
+        rows=of_row,
+        notes=(columns.note(path.name, rows.header),),
+        findings=not_utf8(path, "all", rows.replaced),
+        pictures=pictures,
+        features=features,
+        weights=None if columns.weights is None else weights_of_column(path, rows, columns.weights, per_row),
+    )
+
+
+def _captions(path: Path, rows: Rows, column: str | None) -> tuple[list[str] | None, list[int]]:
+    """The captions and how many each row has; a list in a row means several captions of one image."""
+    if column is None:
+        return None, [1] * len(rows.lines)
+    captions: list[str] = []
+    per_row = []
+    for line, value in zip(rows.lines, rows.columns[column], strict=True):
+        several = value if isinstance(value, list) else [value]
+        if not several or not all(text is None or isinstance(text, str) for text in several):
+            kind = "empty list" if value == [] else type(value).__name__
+            raise InputError(f"{path}, line {line}: column {column!r} holds a {kind}; expected a caption as text")
+        captions += [(text or "").strip() for text in several]
+        per_row.append(len(several))
+    return captions, per_row
+
+
+def _names(path: Path, rows: Rows, column: str) -> list[str]:
+    return [_name(value, path, line, column) for line, value in zip(rows.lines, rows.columns[column], strict=True)]
+
+
+def _name(value: Value, path: Path, line: int, column: str) -> str:
+    if value is None or isinstance(value, (list, dict, float, bool, bytes)) or not str(value).strip():
+        shown = "nothing" if value is None or value == "" else f"a {type(value).__name__}"
+        raise InputError(
+            f"{path}, line {line}: column {column!r} holds {shown}; expected a name or a number, fill it in"
+        )
+    return str(value).strip()

@@ -1,0 +1,109 @@
+"""Which reader reads what a configuration names, and one split of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mispair.data.config import DataConfig
+from mispair.data.files.rows import TABLES
+from mispair.data.pair_table import PairTable
+from mispair.data.readers.arrays import TwoArrays
+from mispair.data.readers.coco import CocoCaptions
+from mispair.data.readers.flickr_token import FlickrTokens
+from mispair.data.readers.image_folder import ImageFolder
+from mispair.data.readers.karpathy import KarpathySplits
+from mispair.data.readers.parquet_shards import ParquetShards
+from mispair.data.readers.picture_files import PictureFiles
+from mispair.data.readers.precomp import PrecomputedFolder
+from mispair.data.readers.protocol import Reader
+from mispair.data.readers.saved_dataset import SavedDataset
+from mispair.data.readers.scenes import Scenes
+from mispair.data.readers.table import Table
+from mispair.data.readers.tar_shards import TarShards
+from mispair.data.readers.token_ids import TokenIdFolder
+from mispair.data.source import Source
+from mispair.errors import InputError
+from mispair.progress import Progress
+
+# The first that recognises the data reads it. A new format is one file beside this one and one entry here.
+READERS: tuple[Reader, ...] = (
+    Scenes(),
+    TokenIdFolder(),  # before the folders whose names it shares
+    PrecomputedFolder(),
+    SavedDataset(),
+    TarShards(),  # before tables: img2dataset writes a table beside each tar
+    Table(),
+    TwoArrays(),
+    ImageFolder(),
+    ParquetShards(),
+    KarpathySplits(),
+    CocoCaptions(),
+    FlickrTokens(),
+    PictureFiles(),  # last: nearly every folder above has pictures below it
+)
+
+
+def list_data_splits(config: DataConfig) -> list[str]:
+    """The splits `config` can open, in the usual order; "all" where the data has none."""
+    return reader_of(config).splits(config)
+
+
+def open_source(config: DataConfig, split: str, progress: Progress | None = None) -> Source:
+    """One split as it lies there, before noise, words and batches."""
+    source = reader_of(config).open(config, split, progress=progress)
+    if config.weights is not None and split == "train" and source.weights is None:
+        raise InputError(
+            f"{config.path} has no place for the weights {config.weights!r}; expected a table with that column, or"
+            f" arrays with train_{config.weights}.npy or {config.weights}.npy beside them"
+        )
+    return _limited(source, config)
+
+
+def open_pairing(config: DataConfig, split: str) -> Source:
+    """One split where only the pairing matters: no picture has to be drawn to know who belongs to whom."""
+    return _limited(reader_of(config).open(config, split, features=False), config)
+
+
+def given_pairs(source: Source) -> PairTable:
+    """Every text with the image it belongs to."""
+    texts = np.arange(len(source.image_of_text))
+    return PairTable(
+        source.image_of_text, texts, source.captions, source.image_ids, source.text_ids, weights=source.weights
+    )
+
+
+def train_captions(config: DataConfig) -> Sequence[str] | None:
+    """What a vocabulary is made from."""
+    try:
+        return open_pairing(config, "train").captions
+    except InputError as error:
+        raise InputError(f"the vocabulary is made from the train split, but {error}; or set data.vocabulary") from None
+
+
+def reader_of(config: DataConfig) -> Reader:
+    """The reader that recognises the data; InputError where none does."""
+    reader = next((reader for reader in READERS if reader.recognises(config)), None)
+    if reader is not None:
+        return reader
+    path, (a, b) = Path(config.path), config.sides
+    if os.path.isdir(path):
+        raise InputError(
+            f"{path} holds no data mispair knows; expected pictures, a table ({', '.join(TABLES)}), tar shards,"
+            f" train_ims.npy and train_caps.txt, or {a}.npy and {b}.npy, or a.npy and b.npy"
+        )
+    if not os.path.lexists(path):
+        raise InputError(f"{path} does not exist; expected a folder, a table, a .tar, an .npy or the word scenes")
+    raise InputError(
+        f"{path} is nothing mispair reads; expected a folder, a table"
+        f" ({', '.join(TABLES)}), a .tar, a .json or .token of captions, or an .npy"
+    )
+
+
+def _limited(source: Source, config: DataConfig) -> Source:
+    limits = [config.limit, {"dev": config.dev_limit, "test": config.test_limit}.get(source.split)]
+    wanted = [limit for limit in limits if limit is not None]
+    return source.first(min(wanted)) if wanted else source

@@ -1,0 +1,51 @@
+"""Karpathy's splits: dataset_flickr30k.json, dataset_coco.json, with images, sentences and a split each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mispair.data.config import DataConfig
+from mispair.data.files.reading import read_json
+from mispair.data.readers.caption_json import Entry, pairs_of_entries
+from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
+from mispair.errors import InputError
+
+WHAT = 'Karpathy\'s layout: {"images": [{"filename": ..., "split": ..., "sentences": [{"raw": ...}]}]}'
+_PEEKED = 1 << 18  # bytes
+
+
+class KarpathySplits(PairListReader):
+    """A JSON file in which every image has `sentences`."""
+
+    def recognises(self, config: DataConfig) -> bool:
+        path = Path(config.path)
+        if path.suffix.lower() != ".json" or not path.is_file():
+            return False
+        try:
+            with path.open("rb") as file:
+                return b'"sentences"' in file.read(_PEEKED)
+        except OSError:
+            return False
+
+    def read(self, config: DataConfig) -> PairList:
+        return _read(config)
+
+
+def _read(config: DataConfig) -> PairList:
+    path = Path(config.path)
+    content = read_json(path, WHAT)
+    entries: list[Entry] = []
+    try:
+        for number, image in enumerate(content["images"]):
+            folder, file = image.get("filepath") or "", image["filename"]
+            split = usual_split(image["split"])
+            for place, sentence in enumerate(image["sentences"]):
+                name = f"{folder}/{file}" if folder else file
+                pair = str(sentence.get("sentid", f"{number}-{place}"))
+                entries.append(Entry(str(name), str(sentence["raw"]).strip(), split, pair))
+    except (KeyError, TypeError, AttributeError) as error:
+        where = f"image {len(entries) and number:,}" if entries else "its first image"
+        raise InputError(f"{path}, {where}: {type(error).__name__} at {error}; expected {WHAT}") from None
+    if not entries:
+        raise InputError(f"{path} has no captions; expected {WHAT}")
+    return pairs_of_entries(path, entries, config, f"{path.name}: Karpathy's splits, {len(entries):,} captions")

@@ -1,0 +1,75 @@
+"""A folder of pictures and no table: a caption may lie beside each (dog.jpg and dog.txt), or none does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mispair.data.config import DataConfig
+from mispair.data.files.captions import not_utf8
+from mispair.data.files.picture_folder import FolderStore, walk_pictures
+from mispair.data.files.reading import read_lines
+from mispair.data.picture_store import PictureIndex
+from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.split_names import splits_in_names
+from mispair.data.source import Finding
+
+
+class PictureFiles(PairListReader):
+    """A folder with pictures in it or below it. Several lines beside a picture are several captions."""
+
+    def recognises(self, config: DataConfig) -> bool:
+        return os.path.isdir(config.path) and bool(walk_pictures(Path(config.path)))
+
+    def read(self, config: DataConfig) -> PairList:
+        return _read(config)
+
+
+def _read(config: DataConfig) -> PairList:
+    root = Path(config.path)
+    names = walk_pictures(root)
+    beside = [root / f"{os.path.splitext(name)[0]}.txt" for name in names]
+    told = [os.path.isfile(path) for path in beside]
+    findings: list[Finding] = []
+    captions: list[str] = []
+    images: list[str] = []
+    if any(told):
+        for name, path, there in zip(names, beside, told, strict=True):
+            if there:
+                lines = read_lines(path, "the captions of a picture, one per line")
+                texts = [line.strip() for line in lines.lines if line.strip()] or [""]
+                captions += texts
+                images += [name] * len(texts)
+                findings += not_utf8(path, "all", lines.replaced)
+        silent = [name for name, there in zip(names, told, strict=True) if not there]
+        if silent:
+            text = f"{len(silent):,} pictures (first {silent[0]!r}) have no caption beside them; they are not used"
+            findings.append(Finding("pictures without a caption", "all", len(silent), text))
+    else:
+        images = names
+    rows = np.arange(len(images))
+    return PairList(
+        path=root,
+        images=images,
+        captions=captions if any(told) else None,
+        splits=_splits(images),
+        ids=None,
+        lines=rows + 1,
+        rows=rows,
+        notes=() if any(told) else (no_captions(root),),
+        findings=tuple(findings),
+        pictures=PictureIndex(FolderStore(root, config.allow_outside), {name: name for name in images}, {}, str(root)),
+    )
+
+
+def no_captions(path: Path) -> str:
+    """What to do with pictures of which nothing is said."""
+    return f"{path.name} holds pictures and no captions: name a table of pairs, and these with --images"
+
+
+def _splits(images: Sequence[str]) -> list[str] | None:
+    """The first folders, where they are called train, val, test."""
+    return splits_in_names([image.split(os.sep)[0] if os.sep in image else "" for image in images])

@@ -1,0 +1,68 @@
+"""Where the pictures of a table are: in the folder or tars somebody named, or beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from mispair.data.config import DataConfig
+from mispair.data.files.picture_folder import index_folder
+from mispair.data.files.picture_tar import index_tars
+from mispair.data.picture_store import PictureIndex
+from mispair.errors import InputError
+
+_BESIDE = ("", "images", "Images", "pictures", "photos", "imgs")
+_PROBED = 20  # names tried before a folder is taken for the one with the pictures
+
+
+def find_pictures(config: DataConfig, path: Path, names: Sequence[str]) -> PictureIndex | None:
+    """The pictures of `names`, which stand in `path`.
+
+    `config.images` is a folder, a tar or a folder of tars. Where it is not given, the table's own folder, its
+    subfolders of the usual names and the tars in it are tried; None where nothing is found.
+
+    Raises:
+        InputError: `config.images` does not exist, or is something else.
+    """
+    if config.images is not None:
+        return _named(Path(config.images), names, config.allow_outside)
+    home = home_of_pictures(path)
+    sample = list(dict.fromkeys(names))[:_PROBED]
+    for name in _BESIDE:
+        folder = home / name
+        if os.path.isdir(folder) and _any_there(folder, sample, config.allow_outside):
+            return index_folder(folder, names, config.allow_outside)
+    tars = list_tars(home)
+    if tars:
+        index = index_tars(tars, names)
+        return index if index.places else None
+    return None
+
+
+def home_of_pictures(path: Path) -> Path:
+    """Where the pictures of a list are looked for when nobody says it: in the list's folder."""
+    return path if os.path.isdir(path) else path.parent
+
+
+def list_tars(folder: Path) -> list[Path]:
+    """The tar files of a folder, in order."""
+    return [folder / name for name in sorted(os.listdir(folder)) if name.lower().endswith(".tar") and name[0] != "."]
+
+
+def _named(where: Path, names: Sequence[str], allow_outside: bool) -> PictureIndex:
+    if os.path.isdir(where):
+        tars = list_tars(where)
+        return index_tars(tars, names) if tars else index_folder(where, names, allow_outside)
+    if where.suffix.lower() == ".tar":
+        return index_tars([where], names)
+    if not os.path.lexists(where):
+        raise InputError(f"{where} does not exist; expected the folder or tar of the pictures (--images)")
+    raise InputError(f"{where} is neither a folder nor a .tar; expected where the pictures are (--images)")
+
+
+def _any_there(folder: Path, sample: Sequence[str], allow_outside: bool) -> bool:
+    """Names as they stand only: looking below every folder of a home directory would take for ever."""
+    return any(
+        os.path.isfile(folder / name) for name in sample if "\0" not in name and "://" not in name[:12]
+    ) and bool(index_folder(folder, sample, allow_outside).places)

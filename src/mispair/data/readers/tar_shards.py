@@ -1,0 +1,175 @@
+"""webdataset tar shards (0001.jpg with 0001.txt or 0001.json inside), and img2dataset output: tars beside Parquets."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mispair.data.config import DataConfig
+from mispair.data.files.columns import CAPTION
+from mispair.data.files.picture_folder import is_picture_name
+from mispair.data.files.picture_tar import Member, TarPlace, TarStore, list_tar
+from mispair.data.files.rows import TABLES
+from mispair.data.picture_store import PictureIndex
+from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.picture_files import no_captions
+from mispair.data.readers.pictures_of_table import list_tars
+from mispair.data.readers.split_names import splits_in_names
+from mispair.data.source import Finding
+from mispair.errors import InputError
+from mispair.pictures.decode import Broken
+
+PLAIN = ("txt", "caption", "text")  # endings of captions as they are
+_MOST_TEXT = 4 << 20  # bytes of a caption or its JSON
+
+
+class TarShards(PairListReader):
+    """One .tar, or a folder of them. Members that share a name up to its first dot are one sample."""
+
+    def recognises(self, config: DataConfig) -> bool:
+        path = Path(config.path)
+        if path.suffix.lower() == ".tar":
+            return True
+        if not os.path.isdir(path):
+            return False
+        tars = list_tars(path)
+        tables = {name for name in os.listdir(path) if name.lower().endswith(TABLES) and name[0] != "."}
+        return bool(tars) and tables <= {f"{tar.stem}.parquet" for tar in tars}  # those of img2dataset say the same
+
+    def read(self, config: DataConfig) -> PairList:
+        return _read(config)
+
+
+def shards_of(config: DataConfig) -> tuple[Path, ...]:
+    """The tars, in the order in which they are read."""
+    path = Path(config.path)
+    return tuple(list_tars(path)) if os.path.isdir(path) else (path,)
+
+
+def _read(config: DataConfig) -> PairList:
+    path, tars = Path(config.path), shards_of(config)
+    stamps = tuple((os.stat(tar).st_size, os.stat(tar).st_mtime_ns) if tar.exists() else (0, 0) for tar in tars)
+    return _read_shards(path, tars, stamps)
+
+
+@lru_cache(maxsize=1)
+def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> PairList:
+    """The splits of one data set are opened one after the other: read the captions once."""
+    store = TarStore(tars)
+    splits_of = splits_in_names([tar.name for tar in tars])
+    places: dict[str, TarPlace] = {}
+    images: list[str] = []
+    captions: list[str] = []
+    splits: list[str] = []
+    silent: list[str] = []
+    lost: list[str] = []
+    findings: list[Finding] = []
+    for tar in tars:
+        trouble = list_tar(tar).trouble
+        if trouble:
+            findings.append(Finding("damaged tar", "all", 1, f"{tar.name} is {trouble}; copy it again"))
+    for sample in read_samples(tars, store):
+        name = sample.key if len(tars) == 1 else f"{tars[sample.tar].stem}/{sample.key}"
+        if sample.picture is None:
+            lost.append(name)
+            continue
+        places[name] = (sample.tar, sample.picture.offset, sample.picture.size)
+        if sample.texts is None:
+            silent.append(name)
+        texts = sample.texts or [""]
+        images += [name] * len(texts)
+        captions += texts
+        splits += [splits_of[sample.tar] if splits_of else "all"] * len(texts)
+    if not images:
+        raise InputError(f"{path} holds no picture; expected shards with .jpg, .png or .webp and .txt or .json members")
+    told = len(silent) < len(places)
+    if told and silent:
+        text = f"{len(silent):,} pictures (first {silent[0]!r}) have no .txt or .json caption; they count as empty"
+        findings.append(Finding("pictures without a caption", "all", len(silent), text))
+    if lost:
+        text = f"{len(lost):,} samples (first {lost[0]!r}) have a caption and no picture; they are not used"
+        findings.append(Finding("captions without a picture", "all", len(lost), text))
+    rows = np.arange(len(images))
+    return PairList(
+        path=path,
+        images=images,
+        captions=captions if told else None,
+        splits=splits if splits_of else None,
+        ids=None,
+        lines=rows + 1,
+        rows=rows,
+        notes=() if told else (no_captions(path),),
+        findings=tuple(findings),
+        pictures=PictureIndex(store, places, {}, str(path)),
+    )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The members of a tar that share a name up to its first dot."""
+
+    tar: int  # which
+    key: str
+    picture: Member | None
+    texts: list[str] | None  # None where it has no caption
+
+
+def read_samples(tars: tuple[Path, ...], store: TarStore | None = None) -> Iterator[Sample]:
+    """The samples of all tars, in order, with their captions; pictures are not read."""
+    store = store or TarStore(tars)
+    for number, tar in enumerate(tars):
+        samples: dict[str, dict[str, Member]] = {}
+        for member in list_tar(tar).members:
+            key, ending = sample_of(member.name)
+            if key:
+                samples.setdefault(key, {})[ending] = member
+        for key, files in samples.items():
+            picture = next((file for file in files.values() if is_picture_name(file.name)), None)
+            yield Sample(number, key, picture, _texts(store, number, files))
+
+
+def sample_of(name: str) -> tuple[str, str]:
+    """Sample and ending of a member: a/0001.jpg is ("a/0001", "jpg"); two empty strings where it is of none."""
+    folder, _, base = name.rpartition("/")
+    stem, dot, ending = base.partition(".")
+    if not dot or not stem:
+        return "", ""
+    return (f"{folder}/{stem}" if folder else stem), ending.lower()
+
+
+def captions_in(ending: str) -> str | None:
+    """How a member with this ending says its caption: "text", "json" or None."""
+    return "text" if ending in PLAIN else "json" if ending == "json" else None
+
+
+def _texts(store: TarStore, tar: int, files: dict[str, Member]) -> list[str] | None:
+    """The captions of a sample; None where it has none."""
+    for ending in PLAIN:
+        if ending in files:
+            content = _small(store, tar, files[ending])
+            return None if content is None else [content.decode(errors="replace").strip()]
+    if "json" not in files:
+        return None
+    content = _small(store, tar, files["json"])
+    try:
+        value: Any = json.loads(content or b"")
+    except (ValueError, RecursionError):
+        return None
+    said = next((value[name] for name in CAPTION if value.get(name)), None) if isinstance(value, dict) else None
+    several = said if isinstance(said, list) else [said]
+    texts = [text.strip() for text in several if isinstance(text, str)]
+    return texts if texts and len(texts) == len(several) else None
+
+
+def _small(store: TarStore, tar: int, member: Member) -> bytes | None:
+    if member.size > _MOST_TEXT:
+        return None
+    content = store.read((tar, member.offset, member.size))
+    return None if isinstance(content, Broken) else content

@@ -1,0 +1,136 @@
+"""open_split: a configuration and the name of a split in, pairs to train or evaluate on out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mispair.data.config import DataConfig
+from mispair.data.features import FeatureStore
+from mispair.data.identity import content_hash
+from mispair.data.noise import apply, make_index
+from mispair.data.pair_data import PairData
+from mispair.data.pair_table import PairTable
+from mispair.data.prepared_pictures import PreparedPictures
+from mispair.data.readers.dispatch import given_pairs, open_source, train_captions
+from mispair.data.source import Source
+from mispair.data.vocabulary import TokenStore, Vocabulary
+from mispair.errors import InputError
+from mispair.progress import Progress
+
+
+def open_pairs(
+    config: DataConfig, split: str, progress: Progress | None = None
+) -> tuple[Source, PairTable, str | None]:
+    """One split as it lies there, its pairs after noise (train alone), and the hash of that noise.
+
+    Nothing is refused: a table may have no features, and its words have no numbers yet.
+    """
+    source = open_source(config, split, progress)
+    pairs = given_pairs(source)
+    if config.noise is None or split != "train":
+        return source, pairs, None
+    index = make_index(pairs, config.noise)
+    pairs = apply(pairs, index)
+    return source, pairs.truly_matched() if config.noise.oracle else pairs, index.hash
+
+
+def open_split(
+    config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None, progress: Progress | None = None
+) -> PairData:
+    """One split, ready to use: words numbered, noise applied (to train alone), features still on disk.
+
+    The vocabulary is the given one, else the file the configuration names, else made from the train captions.
+    """
+    source, pairs, noise_hash = open_pairs(config, split, progress)
+    if config.live:
+        return _open_live(config, source, pairs, noise_hash)
+    if source.images is None:
+        raise InputError(_no_features(config, source))
+    _refuse_left_out(config, source)
+    if source.captions is None and source.text_features is None:
+        raise InputError(_no_captions(config))
+    notes = source.notes
+    texts: TokenStore | FeatureStore
+    if source.text_features is not None:
+        texts, vocabulary = source.text_features, None
+    else:
+        assert source.captions is not None
+        vocabulary = vocabulary or _vocabulary(config, source)
+        texts = TokenStore.encode(source.captions, vocabulary, config.max_words)
+        if texts.truncated:
+            cut = f"{texts.truncated:,} captions of {split} were cut to {config.max_words} words (max_words)"
+            notes = (*notes, cut)
+    return PairData(
+        images=source.images,
+        texts=texts,
+        vocabulary=vocabulary,
+        content_hash=content_hash(source),
+        notes=(*notes, *(finding.text for finding in source.findings)),
+        **_common(config, source, pairs, noise_hash),
+    )
+
+
+def _open_live(config: DataConfig, source: Source, pairs: PairTable, noise_hash: str | None) -> PairData:
+    """Pictures and captions as the towers of an encoder read them, nothing encoded before."""
+    from mispair.encoders.tower_inputs import TowerInputs
+
+    assert config.encoder is not None
+    if source.pictures is None:
+        raise InputError(f"{config.path} names no pictures that were found; say where they are: --images")
+    if source.captions is None:
+        raise InputError(_no_captions(config))
+    _refuse_left_out(config, source)
+    inputs = TowerInputs(config.encoder)
+    images = PreparedPictures(source.pictures, inputs.prepare, inputs.shape)
+    return PairData(
+        images=images,
+        texts=TokenStore.of_ids(inputs.number(source.captions), inputs.pieces),
+        vocabulary=None,
+        content_hash=content_hash(source, images.examine()),
+        notes=(*source.notes, *(finding.text for finding in source.findings)),
+        **_common(config, source, pairs, noise_hash),
+    )
+
+
+def _common(config: DataConfig, source: Source, pairs: PairTable, noise_hash: str | None) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "split": source.split,
+        "table": pairs,
+        "captions_per_image": source.captions_per_image,
+        "image_of_text": source.image_of_text,
+        "noise_hash": noise_hash,
+        "sides": config.sides,
+        "world": source.world,
+    }
+
+
+def _refuse_left_out(config: DataConfig, source: Source) -> None:
+    if config.missing == "refuse":
+        for finding in source.findings:
+            if finding.left_out:
+                raise InputError(finding.text)
+
+
+def _no_captions(config: DataConfig) -> str:
+    return f"{config.path} holds no captions; expected a table of pairs as DATA, and the pictures with --images"
+
+
+def _no_features(config: DataConfig, source: Source) -> str:
+    side = config.sides[0]
+    if source.pictures is not None:
+        return (
+            f"{config.path} holds pictures and no features; expected features to train or judge on, so encode them"
+            f" first: mispair embed {config.path} -o features, or give --encoder basic"
+        )
+    return (
+        f"{config.path} has no features; expected an .npy for its {side} column, so give it with --features"
+        " (data.features), or say where the pictures are with --images"
+    )
+
+
+def _vocabulary(config: DataConfig, source: Source) -> Vocabulary:
+    if config.vocabulary:
+        return Vocabulary.load(config.vocabulary)
+    captions = source.captions if source.split in ("train", "all") else train_captions(config)
+    return Vocabulary.build(captions or (), config.min_count)

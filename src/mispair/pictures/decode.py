@@ -1,0 +1,162 @@
+"""Bytes of an untrusted picture -> an upright RGB picture, or a short reason why there is none.
+
+Nothing in here raises because of what a file holds: every way a file can be wrong becomes a `Broken`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image, Transpose
+
+MOST_BYTES = 256 << 20
+MOST_PIXELS = (
+    120_000_000  # above nearly every camera's; a file of a few kilobytes can claim far more and fill the memory
+)
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+_ORIENTATION = 0x0112  # the EXIF tag; its values 2 to 8 say how to turn the picture upright
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A picture that cannot be used, and why, in a few words."""
+
+    reason: str
+
+
+def read_picture(path: str | os.PathLike[str]) -> bytes | Broken:
+    """The bytes of an ordinary file of reasonable size; opening a pipe or a device could wait for ever."""
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            return Broken("not an ordinary file")
+        if status.st_size > MOST_BYTES:
+            return _too_many_bytes(status.st_size)
+        with open(path, "rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Broken("missing")
+    except PermissionError:
+        return Broken("no permission to read it")
+    except (OSError, ValueError) as error:
+        return Broken(f"cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})")
+
+
+def decode(data: bytes, side: int = 0) -> Image | Broken:
+    """The picture in `data`: RGB, upright by its EXIF tag, the first frame, on white where it is transparent.
+
+    `side`: a JPEG may be decoded at a fraction of its size (1/2, 1/4, 1/8) as long as both sides stay at least this
+    many pixels; 0 decodes it whole. 16-bit pictures are scaled to 8 bits, not cut off.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    if not data:
+        return Broken("empty file")
+    if len(data) > MOST_BYTES:
+        return _too_many_bytes(len(data))
+    try:
+        picture = Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError:
+        return Broken(_not_a_picture(data))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):  # the warning where it is made an error
+        return Broken(f"too large: more than {MOST_PIXELS // 1_000_000} million pixels")
+    except Exception as error:  # noqa: BLE001  a header can break its decoder in any way
+        return _damaged(error)
+    try:
+        width, height = picture.size
+        if width * height > MOST_PIXELS:
+            return Broken(f"too large: {width:,} x {height:,} pixels, at most {MOST_PIXELS // 1_000_000} million")
+        if side:
+            picture.draft(None, (side, side))
+        turn = _orientation(picture)
+        picture.load()
+        plain = _rgb(picture)
+        return plain if turn is None else plain.transpose(turn)
+    except MemoryError:
+        return Broken("too large for the memory of this machine")
+    except Exception as error:  # noqa: BLE001  so can its body
+        return _damaged(error)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within this block Pillow does not warn of odd files. Entered once, by whoever starts threads that decode."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # `decode` counts pixels itself
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        yield
+
+
+def _rgb(picture: Image) -> Image:
+    from PIL import Image
+
+    mode = picture.mode
+    if mode == "RGB" and "transparency" not in picture.info:
+        return picture
+    if mode.startswith("I") or mode == "F":
+        return _eight_bits(picture).convert("RGB")
+    if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+        layer = picture.convert("RGBA")
+        ground = Image.new("RGBA", layer.size, (255, 255, 255, 255))
+        return Image.alpha_composite(ground, layer).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _eight_bits(picture: Image) -> Image:
+    """Wide grey values scaled to 0..255: Pillow's own conversion would cut everything above 255 to white."""
+    import numpy as np
+    from PIL import Image
+
+    values = np.nan_to_num(np.asarray(picture).astype(np.float32), posinf=0.0, neginf=0.0)
+    peak = float(values.max(initial=0.0))
+    if picture.mode.startswith("I;16") or 255.0 < peak <= 65535.0:
+        full = 65535.0
+    elif picture.mode == "F" and peak <= 1.0:
+        full = 1.0
+    else:
+        full = max(peak, 255.0)
+    return Image.fromarray(np.clip(np.rint(values * (255.0 / full)), 0, 255).astype(np.uint8))
+
+
+def _orientation(picture: Image) -> Transpose | None:
+    """Which transposition puts the picture upright; a broken EXIF block says nothing."""
+    from PIL.Image import Transpose
+
+    try:
+        value = int(picture.getexif().get(_ORIENTATION, 1))
+    except Exception:  # noqa: BLE001  the picture itself may be whole
+        return None
+    return {
+        2: Transpose.FLIP_LEFT_RIGHT, 3: Transpose.ROTATE_180, 4: Transpose.FLIP_TOP_BOTTOM, 5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270, 7: Transpose.TRANSVERSE, 8: Transpose.ROTATE_90,
+    }.get(value)  # fmt: skip
+
+
+def _not_a_picture(data: bytes) -> str:
+    if data.startswith((b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"RIFF")):
+        return "damaged header"
+    start = data[:512].lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "not a picture but a web page"
+    if start.startswith((b"<svg", b"<?xml")):
+        return "a vector drawing or XML, not a picture"
+    return f"not a picture of a known format ({', '.join(name.lower() for name in FORMATS)})"
+
+
+def _damaged(error: Exception) -> Broken:
+    cut = isinstance(error, EOFError) or "truncated" in str(error).lower()
+    return Broken("truncated" if cut else f"damaged ({type(error).__name__})")
+
+
+def _too_many_bytes(size: int) -> Broken:
+    return Broken(f"too large: {size >> 20:,} MB, at most {MOST_BYTES >> 20} MB")

@@ -1,0 +1,392 @@
+"""Every format that holds or names pictures gives the same pairs, and the pictures byte for byte."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mispair.data import DataConfig, list_data_splits, open_source, open_split
+from mispair.errors import InputError
+from mispair.pictures.decode import Broken
+from tests.data.picture_samples import picture, write_pictures, write_tar
+from tests.data.samples import features, write_lines
+
+COUNT = 5
+CAPTIONS = [f"a straße number {k}, wide; and long" for k in range(COUNT)]
+SPLITS = ["train", "train", "train", "val", "test"]
+NAMES = [f"ordner eins/bild {k}.png" for k in range(COUNT)]
+
+
+def _write_csv(path: Path, delimiter: str = ",", encoding: str = "utf-8") -> None:
+    with path.open("w", newline="", encoding=encoding) as stream:
+        rows = csv.writer(stream, delimiter=delimiter)
+        rows.writerows([("filepath", "title", "split"), *zip(NAMES, CAPTIONS, SPLITS, strict=True)])
+
+
+def _csv(folder: Path, delimiter: str = ",", name: str = "pairs.csv", encoding: str = "utf-8") -> DataConfig:
+    write_pictures(folder / "photos", NAMES)
+    _write_csv(folder / name, delimiter, encoding)
+    return DataConfig(path=str(folder / name), images=str(folder / "photos"))
+
+
+def _semicolons(folder: Path) -> DataConfig:
+    return _csv(folder, ";", encoding="utf-8-sig")
+
+
+def _tsv(folder: Path) -> DataConfig:
+    return _csv(folder, "\t", "pairs.tsv")
+
+
+def _jsonl(folder: Path) -> DataConfig:
+    write_pictures(folder / "photos", NAMES)
+    rows = [{"file_name": n, "text": c, "split": s} for n, c, s in zip(NAMES, CAPTIONS, SPLITS, strict=True)]
+    write_lines(folder / "pairs.jsonl", [json.dumps(row) for row in rows])
+    return DataConfig(path=str(folder / "pairs.jsonl"), images=str(folder / "photos"))
+
+
+def _parquet_of_names(folder: Path) -> DataConfig:
+    write_pictures(folder / "photos", NAMES)
+    pq.write_table(pa.table({"path": NAMES, "caption": CAPTIONS, "split": SPLITS}), folder / "pairs.parquet")
+    return DataConfig(path=str(folder / "pairs.parquet"), images=str(folder / "photos"))
+
+
+def _beside(folder: Path) -> DataConfig:
+    """Nobody says where the pictures are: they lie beside the table."""
+    return _csv(folder).model_copy(update={"images": None})
+
+
+def _table_and_tars(folder: Path) -> DataConfig:
+    write_tar(folder / "one.tar", {NAMES[k]: picture(k) for k in range(3)})
+    write_tar(folder / "two.tar", {NAMES[k].rsplit("/")[-1]: picture(k) for k in range(3, COUNT)})
+    _write_csv(folder / "captions.csv")
+    return DataConfig(path=str(folder))
+
+
+def _image_folder(folder: Path) -> DataConfig:
+    for split in dict.fromkeys(SPLITS):
+        home = folder / {"val": "validation"}.get(split, split)
+        home.mkdir(parents=True)
+        rows = [k for k in range(COUNT) if SPLITS[k] == split]
+        for k in rows:
+            (home / f"{k}.png").write_bytes(picture(k))
+        lines = [json.dumps({"file_name": f"{k}.png", "text": CAPTIONS[k]}) for k in rows]
+        write_lines(home / "metadata.jsonl", lines)
+    return DataConfig(path=str(folder))
+
+
+def _parquet_of_pictures(folder: Path) -> DataConfig:
+    images = [{"bytes": picture(k), "path": NAMES[k]} for k in range(COUNT)]
+    table = pa.table({"image": images, "caption": CAPTIONS, "split": SPLITS})
+    pq.write_table(table, folder / "pairs.parquet", row_group_size=2)
+    return DataConfig(path=str(folder / "pairs.parquet"))
+
+
+def _parquet_of_bytes(folder: Path) -> DataConfig:
+    table = pa.table({"jpg": [picture(k) for k in range(COUNT)], "caption": CAPTIONS, "split": SPLITS})
+    pq.write_table(table, folder / "pairs.parquet", row_group_size=3)
+    return DataConfig(path=str(folder / "pairs.parquet"))
+
+
+def _structs(rows: list[int]) -> pa.Array:
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    return pa.array([{"bytes": picture(k), "path": None} for k in rows], kind)
+
+
+def _parquet_shards(folder: Path) -> DataConfig:
+    (folder / "data").mkdir()
+    for split in dict.fromkeys(SPLITS):
+        rows = [k for k in range(COUNT) if SPLITS[k] == split]
+        for part, some in enumerate((rows[:1], rows[1:])):
+            images = [{"bytes": picture(k), "path": None} for k in some]
+            kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+            table = pa.table(
+                {"image": pa.array(images, kind), "text": pa.array([CAPTIONS[k] for k in some], pa.string())}
+            )
+            pq.write_table(table, folder / f"data/{split}-0000{part}-of-00002.parquet")
+    return DataConfig(path=str(folder))
+
+
+def _saved_dataset(folder: Path) -> DataConfig:
+    (folder / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "validation", "test"]}))
+    for split in dict.fromkeys(SPLITS):
+        home = folder / {"val": "validation"}.get(split, split)
+        home.mkdir()
+        (home / "dataset_info.json").write_text("{}")
+        (home / "state.json").write_text("{}")
+        rows = [k for k in range(COUNT) if SPLITS[k] == split]
+        images = [{"bytes": picture(k), "path": None} for k in rows]
+        kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        table = pa.table({"image": pa.array(images, kind), "caption": [CAPTIONS[k] for k in rows]})
+        with (
+            pa.OSFile(str(home / "data-00000-of-00001.arrow"), "wb") as sink,
+            pa.ipc.new_stream(sink, table.schema) as out,
+        ):
+            for batch in table.to_batches(max_chunksize=2):
+                out.write_batch(batch)
+    return DataConfig(path=str(folder))
+
+
+def _shards(folder: Path) -> DataConfig:
+    for split in dict.fromkeys(SPLITS):
+        members: dict[str, bytes] = {}
+        for k in range(COUNT):
+            if SPLITS[k] == split:
+                members[f"{k:05d}.png"] = picture(k)
+                if k % 2:
+                    members[f"{k:05d}.txt"] = CAPTIONS[k].encode()
+                else:
+                    members[f"{k:05d}.json"] = json.dumps({"caption": CAPTIONS[k], "width": 3}).encode()
+        write_tar(folder / f"{split}-0000.tar", members)
+    return DataConfig(path=str(folder))
+
+
+def _karpathy(folder: Path) -> DataConfig:
+    write_pictures(folder / "images", NAMES)
+    images = [
+        {
+            "filepath": NAMES[k].rsplit("/")[0],
+            "filename": NAMES[k].rsplit("/")[-1],
+            "split": SPLITS[k],
+            "sentences": [{"raw": CAPTIONS[k], "sentid": k}],
+        }
+        for k in range(COUNT)
+    ]
+    (folder / "dataset_x.json").write_text(json.dumps({"images": images, "dataset": "x"}))
+    return DataConfig(path=str(folder / "dataset_x.json"))
+
+
+def _coco(folder: Path) -> DataConfig:
+    write_pictures(folder / "images", NAMES)
+    for split in dict.fromkeys(SPLITS):
+        rows = [k for k in range(COUNT) if SPLITS[k] == split]
+        content = {
+            "images": [{"id": k, "file_name": NAMES[k].rsplit("/")[-1]} for k in rows],
+            "annotations": [{"image_id": k, "id": 10 + k, "caption": CAPTIONS[k]} for k in rows],
+        }
+        (folder / "annotations").mkdir(exist_ok=True)
+        (folder / f"annotations/captions_{split}2014.json").write_text(json.dumps(content))
+    return DataConfig(path=str(folder / "annotations"), images=str(folder / "images"))
+
+
+MAKERS: list[Callable[[Path], DataConfig]] = [
+    *(_csv, _semicolons, _tsv, _jsonl, _parquet_of_names, _beside, _table_and_tars, _image_folder),
+    *(_parquet_of_pictures, _parquet_of_bytes, _parquet_shards, _saved_dataset, _shards, _karpathy, _coco),
+]
+
+
+@pytest.fixture(params=MAKERS, ids=lambda make: make.__name__.strip("_"))
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> DataConfig:
+    made: DataConfig = request.param(tmp_path)
+    return made
+
+
+def test_splits_captions_and_pictures(config: DataConfig) -> None:
+    assert list_data_splits(config) == ["train", "dev", "test"]
+    for split, rows in (("train", [0, 1, 2]), ("dev", [3]), ("test", [4])):
+        source = open_source(config, split)
+        assert list(source.captions or ()) == [CAPTIONS[k] for k in rows]
+        assert source.image_of_text.tolist() == list(range(len(rows)))
+        assert source.images is None
+        assert source.pictures is not None
+        assert [source.pictures.read(row) for row in range(len(rows))] == [picture(k) for k in rows]
+        assert len(set(source.image_ids or ())) == len(rows)
+        assert not source.findings
+
+
+def test_pictures_can_be_had_in_any_order_and_again(config: DataConfig) -> None:
+    pictures = open_source(config, "all").pictures
+    assert pictures is not None
+    order = [4, 0, 3, 0, 1]
+    wanted = {picture(k) for k in range(COUNT)}
+    first = [pictures.read(row) for row in order]
+    assert len({one for one in first if isinstance(one, bytes)} & wanted) == 4
+    assert first == [pictures.subset(np.array(order)).read(k) for k in range(5)]
+
+
+def test_features_given_by_name_take_their_place(config: DataConfig, tmp_path: Path) -> None:
+    """What an encoder makes of the pictures is joined by image id, in every format."""
+    ids = list(open_source(config, "all").image_ids or ())
+    np.save(tmp_path / "vectors.npy", features(len(ids), 0, 6))
+    write_lines(tmp_path / "vectors_ids.txt", ids)
+    encoded = config.model_copy(update={"features": str(tmp_path / "vectors.npy")})
+    data = open_split(encoded, "train")
+    assert data.images.width == 6
+    rows = [ids.index(name) for name in data.table.image_ids or ()]
+    assert np.array_equal(data.image_batch(np.arange(3))[0][:, 0].numpy(), features(len(ids), 0, 6)[rows])
+
+
+def test_without_features_the_way_forward_is_named(config: DataConfig) -> None:
+    with pytest.raises(InputError, match="holds pictures and no features.*mispair embed"):
+        open_split(config, "train")
+
+
+def test_flickr_tokens(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "Images", ["1.png", "2.png"])
+    lines = ["1.png#0\ta dog", "1.png#1\tan animal", "", "2.png#0\ta cat # 3"]
+    source = open_source(DataConfig(path=str(write_lines(tmp_path / "results.token", lines))), "all")
+    assert source.captions == ["a dog", "an animal", "a cat # 3"]
+    assert source.image_of_text.tolist() == [0, 0, 1]
+    assert source.lines is not None
+    assert source.lines.tolist() == [1, 2, 4]
+    assert source.pictures is not None
+    assert source.pictures.read(1) == picture(1)
+    write_lines(tmp_path / "results.token", ["1.png#0\ta dog", "2.png a cat"])
+    with pytest.raises(InputError, match="results.token, line 2"):
+        open_source(DataConfig(path=str(tmp_path / "results.token")), "all")
+
+
+def test_a_caption_beside_each_picture(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["train/a.png", "train/b.png", "test/c.png"])
+    (tmp_path / "train/a.txt").write_text("a dog\nan animal\n")
+    (tmp_path / "test/c.txt").write_text("a cat")
+    config = DataConfig(path=str(tmp_path))
+    assert list_data_splits(config) == ["train", "test"]
+    source = open_source(config, "train")
+    assert source.captions == ["a dog", "an animal"]
+    assert source.image_ids == ["train/a.png"]
+    (finding,) = source.findings
+    assert "'train/b.png'" in finding.text
+
+
+def test_img2dataset_output_is_its_tars(tmp_path: Path) -> None:
+    write_tar(tmp_path / "00000.tar", {"000.png": picture(0), "000.txt": b"a dog", "000.json": b"{}"})
+    table = {"key": ["000", "001"], "caption": ["a dog", "gone"], "status": ["success", "failed_to_download"]}
+    pq.write_table(pa.table(table), tmp_path / "00000.parquet")
+    (tmp_path / "00000_stats.json").write_text("{}")
+    source = open_source(DataConfig(path=str(tmp_path)), "all")
+    assert source.captions == ["a dog"]
+
+
+def test_one_image_with_several_rows_is_one_image(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["a.png", "b.png"])
+    lines = ["filepath,title", "a.png,one", "a.png,two", "b.png,three"]
+    source = open_source(DataConfig(path=str(write_lines(tmp_path / "p.csv", lines))), "all")
+    assert source.image_of_text.tolist() == [0, 0, 1]
+    assert source.pictures is not None
+    assert len(source.pictures) == 2
+
+
+def test_a_file_column_beside_an_id(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["a.png", "b.png"])
+    lines = ["image_id,file_name,caption", "7,a.png,one", "9,b.png,two"]
+    source = open_source(DataConfig(path=str(write_lines(tmp_path / "p.csv", lines))), "all")
+    assert source.image_ids == ["7", "9"]
+    assert source.pictures is not None
+    assert source.pictures.read(1) == picture(1)
+
+
+def test_missing_pictures_are_refused_or_skipped(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", ["a.png"])
+    lines = ["filepath,title", "a.png,one", "gone.png,two", "https://example.org/c.png,three"]
+    path = write_lines(tmp_path / "p.csv", lines)
+    config = DataConfig(path=str(path), images=str(tmp_path / "photos"))
+    source = open_source(config, "all")
+    assert source.captions == ["one"]
+    (finding,) = source.findings
+    assert (finding.kind, finding.count, finding.rows, finding.left_out) == ("pictures missing", 2, (3, 4), True)
+    assert "'gone.png': missing" in finding.text
+    with pytest.raises(InputError, match="none.*does not exist.*--images"):
+        open_source(config.model_copy(update={"images": str(tmp_path / "none")}), "all")
+    write_lines(path, ["filepath,title", "https://example.org/c.png,three"])
+    with pytest.raises(InputError, match="img2dataset"):
+        open_source(config, "all")
+
+
+def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["secret.png", "photos/a.png", "photos/deep/b.png"])
+    (tmp_path / "photos/link.png").symlink_to(tmp_path / "secret.png")
+    (tmp_path / "photos/inner.png").symlink_to("a.png")
+    names = ["a.png", "../secret.png", str(tmp_path / "secret.png"), "link.png", "inner.png", "deep/../a.png"]
+    path = write_lines(tmp_path / "p.csv", ["filepath,title", *(f"{name},text {k}" for k, name in enumerate(names))])
+    config = DataConfig(path=str(path), images=str(tmp_path / "photos"))
+    source = open_source(config, "all")
+    assert source.image_ids == ["a.png", "inner.png", "deep/../a.png"]
+    (finding,) = source.findings
+    assert finding.count == 3
+    assert "--allow-outside" in finding.text
+    allowed = open_source(config.model_copy(update={"allow_outside": True}), "all")
+    assert allowed.image_ids == names
+    assert allowed.pictures is not None
+    assert allowed.pictures.read(1) == allowed.pictures.read(3) == picture(0)
+
+
+def test_a_link_that_is_turned_outward_later_is_not_followed(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["secret.png", "photos/a.png"])
+    path = write_lines(tmp_path / "p.csv", ["filepath,title", "a.png,one"])
+    pictures = open_source(DataConfig(path=str(path), images=str(tmp_path / "photos")), "all").pictures
+    assert pictures is not None
+    (tmp_path / "photos/a.png").unlink()
+    (tmp_path / "photos/a.png").symlink_to(tmp_path / "secret.png")
+    assert isinstance(pictures.read(0), Broken)
+
+
+def test_pictures_deeper_than_the_table_says_are_found_by_name(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", ["x/a.png", "y/b.png", "y/c.png", "x/c.png"])
+    path = write_lines(tmp_path / "p.csv", ["image_id,title", "a,one", "b.png,two", "c.png,three"])
+    source = open_source(DataConfig(path=str(path), images=str(tmp_path / "photos")), "all")
+    assert source.image_ids == ["a", "b.png"], "two files are called c.png"
+
+
+@pytest.mark.parametrize("start", [b"\x1f\x8b\x08\0", b"hello, no tar at all" * 60])
+def test_files_that_are_no_plain_tar(tmp_path: Path, start: bytes) -> None:
+    (tmp_path / "x.tar").write_bytes(start)
+    with pytest.raises(InputError, match="x.tar is (compressed|not readable as a tar)"):
+        open_source(DataConfig(path=str(tmp_path / "x.tar")), "all")
+
+
+def test_a_truncated_tar_gives_what_is_whole(tmp_path: Path) -> None:
+    members = {f"{k}.{kind}": picture(k) if kind == "png" else b"dog" for k in range(3) for kind in ("png", "txt")}
+    path = write_tar(tmp_path / "x.tar", members)
+    path.write_bytes(path.read_bytes()[: 512 * 9 + 20])
+    source = open_source(DataConfig(path=str(path)), "all")
+    assert source.pictures is not None
+    assert 1 <= len(source.pictures) < 3
+    assert any(finding.kind == "damaged tar" for finding in source.findings)
+
+
+def test_pictures_without_captions_can_be_checked_and_not_trained_on(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["a.png", "b.png"])
+    source = open_source(DataConfig(path=str(tmp_path)), "all")
+    assert source.captions is None
+    assert any("no captions" in note for note in source.notes)
+    np.save(tmp_path / "v.npy", features(2))
+    with pytest.raises(InputError, match="holds no captions"):
+        open_split(DataConfig(path=str(tmp_path), features=str(tmp_path / "v.npy")), "all")
+
+
+def test_a_column_of_embeddings_is_features(tmp_path: Path) -> None:
+    vectors = features(5, 0, 4)
+    table = pa.table({"key": NAMES, "caption": CAPTIONS, "image_embedding": vectors.tolist()})
+    pq.write_table(table, tmp_path / "p.parquet", row_group_size=2)
+    data = open_split(DataConfig(path=str(tmp_path / "p.parquet")), "all")
+    assert np.allclose(data.image_batch(np.arange(5))[0][:, 0].numpy(), vectors)
+    ragged = pa.table({"key": NAMES[:2], "caption": CAPTIONS[:2], "embedding": [[1.0, 2.0], [1.0]]})
+    pq.write_table(ragged, tmp_path / "q.parquet")
+    with pytest.raises(InputError, match=r"q.parquet, row 1.*lengths \[1, 2\]"):
+        open_source(DataConfig(path=str(tmp_path / "q.parquet")), "all")
+
+
+def test_a_pickle_among_the_pictures_is_just_broken(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["a.png"])
+    (tmp_path / "b.png").write_bytes(pickle.dumps([1]))
+    source = open_source(DataConfig(path=str(tmp_path)), "all")
+    assert source.pictures is not None
+    assert len(source.pictures) == 2
+
+
+def test_a_tar_cut_off_after_it_was_opened_gives_no_half_pictures(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "x.tar", {"a.png": picture(0), "a.txt": b"dog", "b.png": picture(1), "b.txt": b"cat"})
+    pictures = open_source(DataConfig(path=str(path)), "all").pictures
+    assert pictures is not None
+    with path.open("r+b") as file:
+        file.truncate(600)
+    read = [pictures.read(row) for row in range(2)]
+    assert all(isinstance(one, Broken) and "truncated" in one.reason for one in read)

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from mispair.encoders.pipeline import PictureItem, encode_pictures, encode_texts
+from mispair.encoders.registry import open_encoder
+from mispair.errors import InputError
+from tests.pictures.samples import colours, saved
+
+transformers = pytest.importorskip("transformers")
+hubs = pytest.importorskip("tests.encoders.hubs")
+TEXTS = ["A dog runs on the beach", "two cats, a red sofa and a ball", "", "the " * 40]
+PICTURES = [colours(64, 48), colours(30, 90), colours(200, 200)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    made: dict[str, Path] = {}
+
+    def make(family: str) -> Path:
+        if family not in made:
+            made[family] = tmp_path_factory.mktemp("hub") / family
+            getattr(hubs, family)(made[family])
+        return made[family]
+
+    return make
+
+
+def images(encoder, *outputs: str):
+    return encoder.encode_images(np.stack([encoder.prepare(picture) for picture in PICTURES]), outputs)
+
+
+def reference(folder: Path, kind: str):
+    """The library's own way in."""
+    model = getattr(transformers, kind).from_pretrained(folder).eval()
+    pictures = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")(PICTURES, return_tensors="pt")
+    return model, pictures
+
+
+def slow_mean(patches: torch.Tensor, high: int, wide: int, cells: int) -> np.ndarray:
+    """The mean of the patches under each cell, cell by cell. (P, H) -> (cells * cells, H)."""
+    grid = patches[: high * wide].reshape(high, wide, -1).numpy()
+    rows = []
+    for r in range(cells):
+        for c in range(cells):
+            top, bottom = r * high // cells, -(-(r + 1) * high // cells)
+            left, right = c * wide // cells, -(-(c + 1) * wide // cells)
+            rows.append(grid[top:bottom, left:right].mean((0, 1)))
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize(("family", "kind"), [("clip", "CLIPModel"), ("siglip", "SiglipModel")])
+def test_dual_encoders_equal_the_library(folder, family: str, kind: str):
+    encoder = open_encoder(str(folder(family)), device="cpu", cells=3)
+    model, pictures = reference(folder(family), kind)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder(family))
+    how = {"padding": "max_length"} if family == "siglip" else {"padding": True}
+    lowered = [text.lower() for text in TEXTS]
+    words = tokenizer(lowered, truncation=True, max_length=16, return_tensors="pt", **how)
+    with torch.no_grad():
+        whole = model(input_ids=words["input_ids"], attention_mask=words.get("attention_mask"), **pictures)
+        patches = model.vision_model(**pictures).last_hidden_state
+    made = images(encoder, "vector", "cells")
+    vectors = made["vector"].values
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.allclose(unit, whole.image_embeds.numpy(), atol=1e-5)
+    said = encoder.encode_texts(TEXTS, ("vector",))["vector"].values
+    if family == "clip":  # its attention mask changes nothing before the end of a text, and the end is what counts
+        assert np.allclose(said / np.linalg.norm(said, axis=1, keepdims=True), whole.text_embeds.numpy(), atol=1e-5)
+    else:
+        with torch.no_grad():
+            expected = model.get_text_features(input_ids=words["input_ids"]).pooler_output
+        assert np.allclose(said, expected.numpy(), atol=1e-5)
+    skipped = 1 if family == "clip" else 0
+    for row in range(len(PICTURES)):
+        assert np.allclose(made["cells"].values[row], slow_mean(patches[row, skipped:], 8, 8, 3), atol=1e-5)
+    assert encoder.joint
+    assert encoder.in_text_space(vectors).shape[1:] == encoder.texts["vector"]
+
+
+@pytest.mark.parametrize(("family", "kind"), [("siglip", "SiglipModel"), ("siglip2", "Siglip2Model")])
+def test_siglip_reads_short_texts_padded_as_in_training(folder, family: str, kind: str):
+    encoder = open_encoder(str(folder(family)), device="cpu")
+    model = getattr(transformers, kind).from_pretrained(folder(family)).eval()
+    ids = transformers.AutoTokenizer.from_pretrained(folder(family))(
+        ["a dog"], padding="max_length", max_length=16, return_tensors="pt"
+    )["input_ids"]
+    with torch.no_grad():
+        expected = model.get_text_features(input_ids=ids).pooler_output
+    assert np.allclose(encoder.encode_texts(["A Dog"], ("vector",))["vector"].values, expected.numpy(), atol=1e-5)
+
+
+def test_siglip2_keeps_the_shape_of_pictures(folder):
+    encoder = open_encoder(str(folder("siglip2")), device="cpu", cells=2)
+    model, pictures = reference(folder("siglip2"), "Siglip2Model")
+    with torch.no_grad():
+        seen = model.get_image_features(**pictures)
+    made = images(encoder, "vector", "cells")
+    assert np.allclose(made["vector"].values, seen.pooler_output.numpy(), atol=1e-5)
+    grids = pictures["spatial_shapes"].tolist()
+    assert len({tuple(grid) for grid in grids}) == 3
+    for row, (high, wide) in enumerate(grids):
+        assert np.allclose(made["cells"].values[row], slow_mean(seen.last_hidden_state[row], high, wide, 2), atol=1e-5)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder("siglip2"))
+    words = tokenizer(
+        [t.lower() for t in TEXTS], padding="max_length", truncation=True, max_length=16, return_tensors="pt"
+    )
+    with torch.no_grad():
+        expected = model.get_text_features(input_ids=words["input_ids"]).pooler_output
+    assert np.allclose(encoder.encode_texts(TEXTS, ("vector",))["vector"].values, expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"), [("dinov2", "Dinov2Model"), ("dinov2_with_registers", "Dinov2WithRegistersModel")]
+)
+def test_dinov2_equals_the_library(folder, family: str, kind: str):
+    encoder = open_encoder(str(folder(family)), device="cpu", cells=8)
+    model, pictures = reference(folder(family), kind)
+    with torch.no_grad():
+        seen = model(**pictures)
+    made = images(encoder, "vector", "cells")
+    assert np.allclose(made["vector"].values, seen.pooler_output.numpy(), atol=1e-5)
+    assert np.allclose(made["cells"].values, seen.last_hidden_state[:, -64:].numpy(), atol=1e-5)
+    assert not encoder.joint
+    assert encoder.texts == {}
+    with pytest.raises(InputError, match="no space for both sides"):
+        encoder.in_text_space(made["vector"].values)
+    with pytest.raises(InputError, match="1 to 8 cells"):
+        open_encoder(str(folder(family)), cells=9)
+
+
+@pytest.mark.parametrize("mode", ["mean_tokens", "cls_token"])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_sentence_encoders_pool_as_their_files_say(tmp_path: Path, mode: str, normalise: bool):
+    hubs.bert(tmp_path / "bert")
+    hubs.as_sentence_encoder(tmp_path / "bert", mode=mode, normalise=normalise)
+    encoder = open_encoder(str(tmp_path / "bert"), device="cpu")
+    made = encoder.encode_texts(TEXTS, ("vector", "tokens"))
+    model = transformers.BertModel.from_pretrained(tmp_path / "bert").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "bert")
+    for row, text in enumerate(TEXTS):
+        ids = tokenizer(text or "", truncation=True, max_length=7, return_tensors="pt")["input_ids"].long()
+        if not ids.shape[1]:
+            assert np.isfinite(made["vector"].values[row]).all()
+            continue
+        with torch.no_grad():
+            tokens = model(input_ids=ids).last_hidden_state[0]  # alone, so nothing is padded
+        expected = tokens.mean(0) if mode == "mean_tokens" else tokens[0]
+        expected = expected / expected.norm() if normalise else expected
+        assert np.allclose(made["vector"].values[row], expected.numpy(), atol=1e-5)
+        length = made["tokens"].lengths[row]
+        assert length == len(tokens)
+        assert np.allclose(made["tokens"].values[row, :length], tokens.numpy(), atol=1e-5)
+        assert not made["tokens"].values[row, length:].any()
+
+
+def test_unknown_pooling_is_refused(tmp_path: Path):
+    hubs.bert(tmp_path / "bert")
+    hubs.as_sentence_encoder(tmp_path / "bert", mode="max_tokens")
+    with pytest.raises(InputError, match=r"does not know \(max_tokens\)"):
+        open_encoder(str(tmp_path / "bert"))
+
+
+def test_through_the_pipeline_and_back(folder, tmp_path: Path):
+    encoder = open_encoder(f"{folder('dinov2')}", device="cpu", cells=4)
+    odd = [Image.new("L", (1, 1), 9), Image.new("RGB", (1, 700)), Image.new("RGBA", (3, 2))]
+    items = [PictureItem(str(k), lambda p=p: saved(p, "PNG")) for k, p in enumerate([*PICTURES, *odd])]
+    made = encode_pictures(encoder, items, tmp_path, ("vector", "cells"), batch=2)
+    assert made.failed == []
+    assert np.isfinite(made.tables["cells"].array()).all()
+    alone = encoder.encode_images(encoder.prepare(PICTURES[1])[None], ("vector",))["vector"].values[0]
+    assert np.allclose(made.tables["vector"].array()[made.rows("vector")[1]], alone, atol=1e-5)
+    said = encode_texts(open_encoder(str(folder("clip")), device="cpu"), TEXTS, tmp_path, "tokens")
+    assert said.tables["tokens"].lengths().max() == 16
+
+
+def test_bfloat16_is_near_and_has_a_cache_of_its_own(folder):
+    exact = open_encoder(str(folder("clip")), device="cpu")
+    half = open_encoder(str(folder("clip")), device="cpu", precision="bfloat16")
+    assert exact.fingerprint != half.fingerprint
+    a, b = (images(encoder, "vector")["vector"].values for encoder in (exact, half))
+    cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    assert not np.array_equal(a, b)
+    assert (cosine > 0.95).all()
+
+
+def test_the_fingerprint_is_of_the_content(folder, tmp_path: Path):
+    copy = tmp_path / "copy"
+    hubs.clip(copy)
+    here, there = (open_encoder(str(path)).fingerprint for path in (folder("clip"), copy))
+    assert here == there
+    path = copy / "preprocessor_config.json"
+    path.write_text(path.read_text().replace("0.48145466", "0.5"))
+    assert open_encoder(str(copy)).fingerprint != here
+
+
+def test_what_is_refused_and_why(tmp_path: Path):
+    hubs.clip(tmp_path / "clip")
+    folder = tmp_path / "clip"
+
+    def refused(match: str) -> None:
+        with pytest.raises(InputError, match=match):
+            open_encoder(str(folder))
+
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
+    (folder / "evil.py").write_text("raise SystemError('this code must not run')")
+    refused(r"wants to run its own code \(auto_map in config.json\)")
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
+    refused("of type 'gpt2'; the types mispair can use are clip")
+    (folder / "config.json").write_text("{")
+    refused("config.json is not JSON")
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    refused("has no model.safetensors in .*pickled weights are not read")
+    (folder / "pytorch_model.bin").rename(folder / "model.safetensors")
+    (folder / "preprocessor_config.json").rename(folder / "x")
+    refused("is incomplete: put preprocessor_config.json into")
+    (folder / "x").rename(folder / "preprocessor_config.json")
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        images(open_encoder(str(folder)), "vector")
+
+
+def test_offline_names_what_is_missing_and_where_to_put_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import huggingface_hub
+
+    real = huggingface_hub.snapshot_download
+
+    def unplugged(*arguments, local_files_only=False, **options):
+        if not local_files_only:
+            raise ConnectionError("no route to host")
+        return real(*arguments, local_files_only=True, cache_dir=tmp_path, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unplugged)
+    with pytest.raises(InputError) as refused:
+        open_encoder("siglip2-base@abc123")
+    sentence = str(refused.value)
+    assert "missing: config.json, model.safetensors" in sentence
+    assert "hf download google/siglip2-base-patch16-224 --revision abc123 --local-dir FOLDER" in sentence
+
+
+def test_a_snapshot_in_the_cache_is_used_and_its_commit_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import huggingface_hub
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    home = tmp_path / "models--somebody--clip"
+    hubs.clip(home / "snapshots" / commit)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(commit)
+    real = huggingface_hub.snapshot_download
+
+    def cached(*arguments, local_files_only=False, **options):
+        assert local_files_only, "the hub must not be asked for what is here"
+        return real(*arguments, local_files_only=True, cache_dir=tmp_path, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", cached)
+    encoder = open_encoder("somebody/clip", device="cpu")
+    assert encoder.revision == commit
+    assert images(encoder, "vector")["vector"].values.shape == (3, 8)
+
+
+def test_a_broken_torchvision_is_recognised(folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").write_text(
+        "raise RuntimeError('operator torchvision::nms does not exist')"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
+    encoder = open_encoder(str(folder("clip")))
+    monkeypatch.setattr(encoder, "_load", lambda *a, **k: __import__("torchvision"))
+    del encoder.__dict__["_processor"]
+    with pytest.raises(InputError, match=r"nms does not exist.*pip uninstall torchvision"):
+        encoder.prepare(PICTURES[0])
