@@ -8,8 +8,8 @@ import torch
 
 from mispair.audit import blocks
 from mispair.audit.blocks import transport
-from mispair.audit.rematch import _cells, _Suspects
-from mispair.audit.scan import Space
+from mispair.audit.proposals import _cells, _Suspects
+from mispair.audit.space import Space
 from mispair.functional.transport import partial_transport
 
 
@@ -38,8 +38,8 @@ def test_one_block_is_the_solver(problem):
 def test_blocks_keep_to_the_masses(problem, monkeypatch, most):
     rows, cols, _, image_mass, text_mass, _ = problem
     monkeypatch.setattr(blocks, "_WHOLE", 10)
-    monkeypatch.setattr(blocks, "_ROWS", 13)
-    monkeypatch.setattr(blocks, "_COLUMNS", most)
+    monkeypatch.setattr(blocks, "ROWS", 13)
+    monkeypatch.setattr(blocks, "COLUMNS", most)
     told = []
     found = transport(*problem, lambda done, total: told.append((done, total)))
     assert told[-1] == (7, 7)

@@ -13,43 +13,6 @@ from mispair.audit.damage import (
     find_twins,
     shared_captions,
 )
-from mispair.audit.judge import repair
-from mispair.audit.shifts import _best_stretch, find_shift
-from tests.audit.planted import planted
-
-
-def unit(values):
-    return torch.nn.functional.normalize(torch.from_numpy(values - values.mean(0)), dim=1)
-
-
-def shifts(images, texts):
-    rows = np.arange(len(images))
-    return find_shift(unit(images), unit(texts), rows, rows, repair(rows, rows))
-
-
-@pytest.mark.parametrize(("by", "start"), [(1, 0), (-3, 600), (17, 300)])
-def test_a_shift_is_found_with_its_offset_and_its_start(by, start):
-    images, texts, _, _ = planted(rate=0.0, topics=997)
-    texts[start:] = np.roll(texts[start:], by, axis=0)
-    found = shifts(images, texts)
-    assert found is not None
-    assert found.kind == "shifted captions"
-    rows = f"{abs(by)} row{'s' if abs(by) > 1 else ''}"
-    assert f"{rows} further {'down' if by > 0 else 'up'}" in found.evidence
-    first = int(found.evidence.split("From row ")[1].split()[0].replace(",", ""))
-    assert abs(first - start) <= abs(by) + 2
-    assert abs(found.count - (997 - start)) <= 2 * abs(by) + 4
-    assert f"{'up' if by > 0 else 'down'} by {rows}" in found.remedy
-    assert 0 < len(found.pairs) <= 50
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.4])
-def test_no_shift_where_there_is_none(rate):
-    assert shifts(*planted(rate=rate, topics=997)[:2]) is None
-
-
-def test_the_best_stretch_by_hand():
-    assert _best_stretch(np.array([-1.0, 2.0, -1.0, 3.0, -5.0, 1.0])) == (4.0, 1, 3)
 
 
 def test_a_caption_on_many_images_is_found_and_twice_said_ones_are_not():

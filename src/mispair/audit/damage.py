@@ -14,14 +14,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.products import best_partners
-from mispair.audit.verdicts import Damage
+from mispair.audit.facts import Damage
+from mispair.audit.similarity import best_partners
 
 Rows = NDArray[np.int64]
 
 _MOST_IMAGES = 5  # images one caption may be shown with before it is looked at
 _ALIKE = 0.1  # mean cosine, around the mean of all, from which images have something in common
-_SHARE = 0.005  # of all images, from which a caption on so many is damage for certain
+_SHARE = 0.02  # of all images, from which a caption is damage for certain; fewer may be a stock phrase that fits
 MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 _TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
 _SHOWN = 50
@@ -44,7 +44,7 @@ def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Ten
     least = max(_MOST_IMAGES, _SHARE * len(np.unique(image_rows)))
     pairs_of: dict[str | int, list[int]] = defaultdict(list)
     for pair, caption in enumerate(captions):
-        pairs_of[_plain(caption) if isinstance(caption, str) else caption].append(pair)
+        pairs_of[plain_caption(caption) if isinstance(caption, str) else caption].append(pair)
     for pairs in pairs_of.values():
         rows = np.unique(image_rows[pairs])
         if len(rows) > least and _likeness(centred[torch.from_numpy(rows)]) < _ALIKE:
@@ -62,7 +62,7 @@ def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch
     """One caption on many images, most of which it does not fit. captions (N,) of the pairs."""
     pairs_of: dict[str, list[int]] = defaultdict(list)
     for pair, caption in enumerate(captions):
-        pairs_of[_plain(caption)].append(pair)
+        pairs_of[plain_caption(caption)].append(pair)
     repeated = []
     for caption, pairs in pairs_of.items():
         images = len(np.unique(image_rows[pairs]))
@@ -70,7 +70,7 @@ def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch
             repeated.append((images, caption, pairs))
     if not repeated:
         return None
-    repeated.sort(key=lambda found: -found[0])
+    repeated.sort(key=lambda entry: -entry[0])
     images, caption, _ = repeated[0]
     concerned = sorted(pair for _, _, pairs in repeated for pair in pairs)
     one = len(repeated) == 1
@@ -109,16 +109,16 @@ def find_crowded_images(image_rows: Rows, names: Sequence[str]) -> Damage | None
 
 def find_empty_captions(captions: Sequence[str]) -> Damage | None:
     """Captions that say nothing: blank, without a letter, a placeholder, a file name or an address."""
-    found = [pair for pair, caption in enumerate(captions) if _says_nothing(caption)]
-    if not found:
+    empty = [pair for pair, caption in enumerate(captions) if _says_nothing(caption)]
+    if not empty:
         return None
     return Damage(
         kind="empty or generic captions",
-        count=len(found),
-        evidence=f"{len(found):,} captions say nothing about an image; the first is {_quoted(captions[found[0]])}"
-        f" in row {found[0]:,}.",
+        count=len(empty),
+        evidence=f"{len(empty):,} captions say nothing about an image; the first is {_quoted(captions[empty[0]])}"
+        f" in row {empty[0]:,}.",
         remedy="Drop these rows or write captions for them: mispair fix --action drop leaves them out.",
-        pairs=tuple(found[:_SHOWN]),
+        pairs=tuple(empty[:_SHOWN]),
     )
 
 
@@ -151,22 +151,22 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
     if not twins:
         return None
     pairs = np.flatnonzero(np.isin(image_rows, list(twins)))
-    found = " and ".join(f"{count:,} in {split}" for split, count in places.items())
+    where = " and ".join(f"{count:,} in {split}" for split, count in places.items())
     return Damage(
         kind="near-duplicates split apart",
         count=len(twins),
-        evidence=f"{len(twins):,} images have a twin ({found}), for instance {next(iter(twins.values()))}.",
+        evidence=f"{len(twins):,} images have a twin ({where}), for instance {next(iter(twins.values()))}.",
         remedy="Keep twins in one split and under one name: elsewhere they leak the test or count as wrong answers.",
         pairs=tuple(pairs[:_SHOWN].tolist()),
     )
 
 
 def _says_nothing(caption: str) -> bool:
-    plain = _plain(caption)
+    plain = plain_caption(caption)
     return plain in _PLACEHOLDERS or not any(c.isalpha() for c in plain) or bool(_FILE_NAME.fullmatch(caption.strip()))
 
 
-def _plain(caption: str) -> str:
+def plain_caption(caption: str) -> str:
     """Case, spaces and punctuation at the ends do not make another caption."""
     return " ".join(caption.casefold().split()).strip(" .!?,;:-_\"'")
 

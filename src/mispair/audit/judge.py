@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,45 +20,64 @@ from mispair.audit.damage import (
     find_twins,
     shared_captions,
 )
-from mispair.audit.products import Rows
-from mispair.audit.rematch import Proposals, propose
-from mispair.audit.scan import Cells, Space, Tell, silent
+from mispair.audit.facts import Damage, Facts, Origin
+from mispair.audit.proposal_trial import try_rematching
+from mispair.audit.proposals import Proposals, propose
 from mispair.audit.shifts import find_shift
-from mispair.audit.verdicts import SCHEMA, Damage, Facts, Verdicts
-from mispair.data.table import PairTable
+from mispair.audit.similarity import Rows
+from mispair.audit.space import Cells, Space, silent
+from mispair.audit.verdict_table import SCHEMA
+from mispair.audit.verdicts import Verdicts
+from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
+from mispair.progress import Tell
 
 Floats = NDArray[np.float64]
 
 FEWEST = 20  # pairs below which nothing can be calibrated
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """What networks say of pairs they have not seen, N given and Z re-paired ones."""
+
+    cells: Cells  # of the given pairs, each (N,)
+    given: Floats  # (N, F) evidence
+    repaired: Floats  # (Z, F)
+
+
 def judge(
     space: Space,
     table: PairTable,
     *,
-    history: Floats | None = None,
-    evidence: tuple[Floats, Floats] | None = None,
-    more_evidence: Callable[[Rows, Rows], Floats] | None = None,
+    held: HeldOut | None = None,
+    more_evidence: Callable[[Rows, Rows, Floats], Floats] | None = None,
     held_out: str = "the model's own scores",
+    learned: bool = False,
     features: Tensor | None = None,
     other_features: Mapping[str, Tensor] | None = None,
     run: str | None = None,
-    data: dict[str, Any] | None = None,
+    data: Origin | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
     """Judge every pair of `table`.
 
     Args:
-        history: (N,) loss averaged over the epochs of the training, see `calibrate`.
-        evidence: (N, F) of the given and (Z, F) of re-paired pairs, where somebody else scored them (cross-fitting).
-        more_evidence: of cells (image rows, text rows) -> (C, F'), beside score and ranks.
+        held: what networks that have not seen the pairs say of them (cross-fitting): probability, score and ranks of
+            every row are theirs then. What is proposed instead comes from `space` either way.
+        more_evidence: of cells (image rows, text rows) -> (C, F'), beside score, ranks and rivals. What it takes from
+            other pairs it may weigh by (N,), 0 to 1: how far each can be trusted by score, ranks and rivals alone.
+        learned: the space has learned from these very pairs. Mismatched ones it knows by heart look right to it, so
+            that the rate is bounded from below only.
         features: (I, d) of the images, to look for twins among them and in `other_features` of other splits.
     """
     started = time.monotonic()
     if len(table) < FEWEST:
         raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
     count = len(table)
+    for side, vectors in (("images", space.images), ("texts", space.texts)):
+        if bool((vectors == vectors[0]).all()):
+            raise InputError(f"all {len(vectors):,} {side} are the same to the model, so nothing tells the pairs apart")
     captions = captions_of(table)
     said = captions if table.captions is not None else table.text_rows.tolist()
     shared = shared_captions(said, table.image_rows, space.images)
@@ -67,9 +86,9 @@ def judge(
         raise InputError(
             "nearly all pairs show one caption: there is nothing to compare them with, so look at the table"
         )
-    repaired = repair(table.image_rows[alone], table.text_rows[alone])
+    repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
-    cells = space.look(rows, cols, tell)
+    cells = space.measure(rows, cols, tell)
     wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
     if len(wrong):
         raise InputError(
@@ -77,15 +96,22 @@ def judge(
             " infinity; mispair check says where"
         )
     own = cells.evidence(len(space.images), len(space.texts))
-    groups, past = table.image_rows[alone], None if history is None else history[alone]
-    near = calibrate(own[:count][alone], own[count:], groups, past)
-    if more_evidence is not None:
-        more = np.column_stack([own, more_evidence(rows, cols)])
-        evidence = more[:count], more[count:]
-    calibration = near if evidence is None else calibrate(evidence[0][alone], evidence[1], groups, past)
+    groups = table.image_rows[alone]
+    near = calibrate(own[:count][alone], own[count:], groups)
+    calibration, shown = near, cells.take(slice(count))
+    if held is not None:
+        calibration, shown = calibrate(held.given[alone], held.repaired, groups), held.cells
+    elif more_evidence is not None:
+        trust = 1 - shared
+        trust[alone] = 1 - near.p_mismatch
+        more = np.column_stack([own, more_evidence(rows, cols, trust)])
+        calibration = calibrate(more[:count][alone], more[count:], groups)
     p = shared.copy()
     p[alone] = calibration.p_mismatch
     proposals = propose(space, table.image_rows, table.text_rows, p, cells.score[:count], near, tell)
+    trial = None
+    if (proposals.caption_pair >= 0).any():
+        trial = try_rematching(space, table.image_rows, table.text_rows, p, proposals, near, tell)
     damage: list[Damage | None] = [find_shift(space.images, space.texts, table.image_rows, table.text_rows, repaired)]
     if table.captions is not None:
         damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
@@ -93,21 +119,25 @@ def judge(
     damage.append(find_crowded_images(table.image_rows, names))
     if features is not None:
         damage.append(find_twins(features, table.image_rows, names, other_features or {}))
+    estimate = calibration.estimate
     facts = Facts(
         pairs=count,
-        rate=_overall(calibration.rate, shared),
-        rate_low=_overall(calibration.rate_low, shared),
-        rate_high=_overall(calibration.rate_high, shared),
-        bimodal=calibration.apart,
+        rate=_overall(estimate.rate, shared),
+        rate_low=_overall(estimate.low, shared),
+        rate_high=1.0 if learned else _overall(estimate.high, shared),
+        conclusive=estimate.conclusive and not learned,
+        separation=estimate.separation,
         issues=int((p > 0.5).sum()),
         held_out=held_out,
+        learned=learned,
         run=run,
         data=data or {},
-        mixture={"evidence": "suspicion: score and ranks, as they tell given from re-paired pairs"}
+        mixture={"evidence": "suspicion: score, ranks and rivals, as they tell given from re-paired pairs"}
         | calibration.histogram(),
-        damage=tuple(found for found in damage if found is not None),
+        damage=tuple(kind for kind in damage if kind is not None),
+        rematch=trial,
     )
-    verdicts = Verdicts(_table(table, names, captions, p, cells, proposals, count), facts)
+    verdicts = Verdicts(_table(table, names, captions, p, shown, proposals), facts)
     return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
 
 
@@ -116,7 +146,7 @@ def _overall(rate: float, shared: Floats) -> float:
     return float(np.where(shared == 0, rate, shared).mean())
 
 
-def repair(image_rows: Rows, text_rows: Rows, seed: int = 0) -> tuple[Rows, Rows]:
+def pair_at_random(image_rows: Rows, text_rows: Rows, seed: int = 0) -> tuple[Rows, Rows]:
     """Images and texts of the pairs, paired anew at random; pairs that are given stay out."""
     count = len(image_rows)
     rng = np.random.default_rng(seed)
@@ -140,7 +170,7 @@ def image_names(table: PairTable, count: int) -> list[str]:
     return list(table.image_ids) if table.image_ids is not None else [str(row) for row in range(count)]
 
 
-def _look(p: Floats) -> NDArray[np.int64]:
+def _look_order(p: Floats) -> NDArray[np.int64]:
     """Order of what is most worth a person's look: where the decision at 1/2 is most likely to be mistaken."""
     place = np.empty(len(p), np.int64)
     place[np.lexsort((np.arange(len(p)), -np.minimum(p, 1 - p)))] = np.arange(1, len(p) + 1)
@@ -154,9 +184,8 @@ def _table(
     p: Floats,
     cells: Cells,
     proposals: Proposals,
-    count: int,
 ) -> pa.Table:
-    ids = table.text_ids
+    ids, count = table.text_ids, len(table)
     shown_images = [names[row] for row in table.image_rows.tolist()]
 
     def of_pair(values: list[str], pairs: Rows) -> list[str | None]:
@@ -174,9 +203,9 @@ def _table(
         "p_mismatch": p,
         "mismatch_score": 1 - p,
         "is_mismatch_issue": p > 0.5,
-        "score": cells.score[:count].astype(np.float64),
-        "caption_rank": cells.caption_rank[:count],
-        "image_rank": cells.image_rank[:count],
+        "score": cells.score.astype(np.float64),
+        "caption_rank": cells.caption_rank,
+        "image_rank": cells.image_rank,
         "proposed_caption": of_pair(captions, proposals.caption_pair),
         "proposed_caption_pair": optional(proposals.caption_pair, no_caption),
         "proposed_caption_weight": optional(proposals.caption_weight, no_caption),
@@ -186,6 +215,6 @@ def _table(
         "proposed_image_weight": optional(proposals.image_weight, no_image),
         "proposed_image_gain": optional(proposals.image_gain, no_image),
         "swap_with": optional(proposals.swap_with, proposals.swap_with < 0),
-        "look": _look(p),
+        "look": _look_order(p),
     }
     return pa.table(columns, schema=SCHEMA)

@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.products import Progress, Rows, best_partners
+from mispair.audit.similarity import Rows, best_partners
+from mispair.progress import Progress
 
 _LANDMARKS = 4096
 _NEAREST = 10
@@ -35,14 +36,14 @@ class Neighbours:
 
     def disagreement(self, rows: Rows, cols: Rows) -> NDArray[np.float64]:
         """(C, 2), larger is more suspicious: captions of like images, and images of like captions, are unlike."""
-        found = np.empty((len(rows), 2))
+        unlike = np.empty((len(rows), 2))
         step = max(1, _CHUNK // (self.near_images[1].shape[1] * max(self.images.shape[1], self.texts.shape[1])))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             r, c = torch.from_numpy(rows[part]), torch.from_numpy(cols[part])
-            found[part, 0] = -_mean_likeness(self.near_images, r, self.landmark_texts, self.texts[c])
-            found[part, 1] = -_mean_likeness(self.near_texts, c, self.landmark_images, self.images[r])
-        return found
+            unlike[part, 0] = -_mean_likeness(self.near_images, r, self.landmark_texts, self.texts[c])
+            unlike[part, 1] = -_mean_likeness(self.near_texts, c, self.landmark_images, self.images[r])
+        return unlike
 
 
 def _mean_likeness(

@@ -1,64 +1,110 @@
-"""quick_audit: judge pairs of embeddings as they are. Similarity, and agreement with neighbours on both sides."""
+"""quick_audit: judge pairs of embeddings as they are. Similarity, agreement with neighbours, a regression of others."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
+from mispair.audit.embeddings import as_texts, centre, fold_repeats, pick_column, unit_vectors
+from mispair.audit.facts import Origin
 from mispair.audit.judge import judge
 from mispair.audit.neighbours import Neighbours
-from mispair.audit.scan import Space, Tell, silent
+from mispair.audit.similarity import Rows
+from mispair.audit.space import Space, silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
-from mispair.data.pairs import content_hash
-from mispair.data.sources import given_pairs, open_source
-from mispair.data.table import PairTable
+from mispair.data.features import FeatureStore
+from mispair.data.identity import content_hash
+from mispair.data.pair_table import PairTable
+from mispair.data.readers.dispatch import given_pairs, open_source
 from mispair.errors import InputError
+from mispair.functional.leave_one_out import OtherPairs
+from mispair.progress import Tell
 
 
 def quick_audit(
     image_embeddings: Any,
     text_embeddings: Any,
     *,
-    image_ids: Sequence[str | int] | None = None,
-    captions: Sequence[str] | None = None,
-    data: dict[str, Any] | None = None,
+    image_ids: Any = None,
+    captions: Any = None,
+    table: Any = None,
+    data: Origin | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
     """Judge pairs whose embeddings somebody has already: row k of one side is paired with row k of the other.
 
     Args:
-        image_embeddings, text_embeddings: (n, d) arrays or tensors from one encoder for both sides, such as CLIP.
-        image_ids, captions: (n,) to be shown in the verdicts.
+        image_embeddings, text_embeddings: (n, d) from one encoder for both sides, such as CLIP: arrays, memory maps
+            (read in blocks), tensors, or columns with one array in each row.
+        image_ids, captions: (n,) to be shown in the verdicts. Rows with the same image id are one image with several
+            captions.
+        table: a pandas or polars frame, a pyarrow table or a Hugging Face data set; the four above may then be names
+            of its columns.
         data: what to say of the data in the facts.
+
+    Returns:
+        One verdict per row.
+
+    Example:
+        verdicts = quick_audit("image_vector", "text_vector", captions="caption", table=frame)
+
+    Raises InputError where the rows are not as many on both sides, not finite, or of different widths.
     """
-    a, b = _checked("image_embeddings", image_embeddings), _checked("text_embeddings", text_embeddings)
+
+    def column(role: str, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        if table is None:
+            raise InputError(f"{role} is {given!r}, the name of a column: give the table it stands in too (table=)")
+        return pick_column(table, given, role)
+
+    a = unit_vectors("image_embeddings", column("image_embeddings", image_embeddings))
+    b = unit_vectors("text_embeddings", column("text_embeddings", text_embeddings))
     if len(a) != len(b):
         raise InputError(
             f"there are {len(a):,} image embeddings and {len(b):,} text embeddings; expected as many, row k of one with"
             " row k of the other"
         )
     _refuse_widths(a, b)
-    for name, given in (("image_ids", image_ids), ("captions", captions)):
-        if given is not None and len(given) != len(a):
-            raise InputError(f"there are {len(given):,} {name} for {len(a):,} pairs; expected one for each")
-    rows = np.arange(len(a))
-    names = None if image_ids is None else [str(name) for name in image_ids]
-    return _judge(a, b, PairTable(rows, rows, captions, names), data, tell)
+    texts = {"image_ids": column("image_ids", image_ids), "captions": column("captions", captions)}
+    listed = {name: None if given is None else as_texts(given) for name, given in texts.items()}
+    for name, values in listed.items():
+        if values is not None and len(values) != len(a):
+            raise InputError(f"there are {len(values):,} {name} for {len(a):,} pairs; expected one for each")
+    rows = image_of = np.arange(len(a))
+    ids = listed["image_ids"]
+    if ids is not None:
+        a, image_of, ids = fold_repeats(a, ids)
+    return _judge(a, b, PairTable(image_of, rows, listed["captions"], ids), data, tell)
 
 
 def quick_audit_files(
-    first: str | os.PathLike[str], second: str | os.PathLike[str], *, tell: Tell = silent
+    first: str | os.PathLike[str],
+    second: str | os.PathLike[str],
+    *,
+    data: DataConfig | None = None,
+    tell: Tell = silent,
 ) -> Verdicts:
-    """`quick_audit` of two .npy files; the second may have several rows for each of the first."""
+    """`quick_audit` of two .npy files.
+
+    Args:
+        first, second: embeddings of the images and of the texts. The second may have several rows for each of the
+            first; with a table, the first has one row per row of the table or per image, the second one per row.
+        data: a table that names the images and holds the captions; what `mispair fix` then rewrites.
+    """
     paths = [os.path.abspath(path) for path in (first, second)]
-    config = DataConfig(path=paths[0], second=paths[1])
+    if data is None:
+        config = origin = DataConfig(path=paths[0], second=paths[1])
+    else:
+        origin = data.model_copy(update={"path": os.path.abspath(data.path)})
+        config = origin.model_copy(update={"features": paths[0], "second": paths[1]})
     source = open_source(config, "all")
     sides = []
     for path, store in zip(paths, (source.images, source.text_features), strict=True):
@@ -67,23 +113,39 @@ def quick_audit_files(
             raise InputError(
                 f"{path} has {store.regions} vectors per row; expected embeddings, one per row: (rows, width)"
             )
-        sides.append(_checked(path, np.concatenate([block[:, 0] for block in store.blocks(8192)])))
-    about: dict[str, Any] = {"path": paths[0], "split": "all", "format": "arrays", "hash": content_hash(source)}
-    about |= {"noise_hash": None, "config": config.model_dump(mode="json")}
+        sides.append(unit_vectors(path, _rows(store)))
+    judged = source if data is None else open_source(origin, "all")
+    kind = "arrays" if data is None else os.path.splitext(origin.path)[1].lower().lstrip(".")
+    about: Origin = {"path": origin.path, "split": "all", "format": kind, "hash": content_hash(judged)}
+    about |= {"noise_hash": None, "config": origin.model_dump(mode="json")}
     a, b = sides
     _refuse_widths(a, b)
     return _judge(a, b, given_pairs(source), about, tell)
 
 
-def _judge(a: Tensor, b: Tensor, table: PairTable, data: dict[str, Any] | None, tell: Tell) -> Verdicts:
-    a, b = _centred(a), _centred(b)
+def _rows(store: FeatureStore) -> np.ndarray[Any, Any]:
+    """(rows, width) as they lie there; a subset is taken from the map."""
+    array = store.array.reshape(len(store.array), -1)
+    return array if store.rows is None else array[store.rows]
+
+
+def _judge(a: Tensor, b: Tensor, table: PairTable, data: Origin | None, tell: Tell) -> Verdicts:
+    a, b = centre(a, "image embeddings"), centre(b, "text embeddings")
     neighbours = Neighbours(
         a, b, table.image_rows, table.text_rows, lambda done, total: tell("finding neighbours", done, total)
     )
+    pair_of_text = np.zeros(len(b), np.int64)
+    pair_of_text[table.text_rows] = np.arange(len(table))
+    said = b[torch.from_numpy(table.text_rows)]
+
+    def what_others_say(rows: Rows, cols: Rows, trust: NDArray[np.float64]) -> NDArray[np.float64]:
+        others = OtherPairs(a, said, table.image_rows, trust)
+        return np.column_stack([neighbours.disagreement(rows, cols), others.disagreement(rows, pair_of_text[cols])])
+
     return judge(
         Space(a, b),
         table,
-        more_evidence=neighbours.disagreement,
+        more_evidence=what_others_say,
         held_out="nothing was trained, so nothing was learned by heart",
         features=a if len(a) <= MOST_TWINS else None,
         data=data,
@@ -97,20 +159,3 @@ def _refuse_widths(a: Tensor, b: Tensor) -> None:
             f"image embeddings have width {a.shape[1]} and text embeddings {b.shape[1]}; expected one space for both,"
             " so take both from one model such as CLIP, or train one: mispair audit DATA --train"
         )
-
-
-def _checked(name: str, values: Any) -> Tensor:
-    array = values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values, np.float32))
-    array = array.float()
-    if array.ndim != 2 or array.shape[1] < 2:
-        raise InputError(f"{name} must be one vector per pair, shape (n, d), got shape {tuple(array.shape)}")
-    wrong = (~torch.isfinite(array).all(1)).nonzero()[:, 0]
-    if len(wrong):
-        raise InputError(f"{name} must be finite, but row {int(wrong[0])} holds NaN or infinity; encode it again")
-    return array
-
-
-def _centred(vectors: Tensor) -> Tensor:
-    """Unit vectors around their mean: the two sides of a contrastive model lie apart, and all of one side alike."""
-    unit = torch.nn.functional.normalize(vectors, dim=1)
-    return torch.nn.functional.normalize(unit - unit.mean(0), dim=1)

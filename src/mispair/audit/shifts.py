@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.scan import Space
-from mispair.audit.verdicts import Damage
+from mispair.audit.facts import Damage
+from mispair.audit.space import Space
 
 Rows = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ def find_shift(
     some = np.unique(np.linspace(0, count - 1, min(count, _SCREENED)).astype(np.int64))
     best = sorted((_stretch(space, image_rows, text_rows, given, level, k, some) for k in offsets), reverse=True)[:3]
     every = np.arange(count)
-    _, k, start, stop = max(_stretch(space, image_rows, text_rows, given, level, found[1], every) for found in best)
+    _, k, start, stop = max(_stretch(space, image_rows, text_rows, given, level, stretch[1], every) for stretch in best)
     inside = np.arange(start, stop)
     matches = space.score(image_rows[inside], text_rows[inside + k]) > level
     now, then = float(given[inside].mean()), float(matches.mean())

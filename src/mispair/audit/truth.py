@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mispair.audit.products import Rows
-from mispair.audit.verdicts import TRUTH, Verdicts
-from mispair.data.pairs import PairData, scene_truth
+from mispair.audit.similarity import Rows
+from mispair.audit.verdict_table import TRUTH
+from mispair.audit.verdicts import Verdicts
+from mispair.data.pair_data import PairData, scene_truth
 from mispair.errors import InputError
 from mispair.functional.detection import detection_metrics
 

@@ -6,97 +6,86 @@ is written last: a folder without it is no audit.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from mispair.atomic import write_atomically, write_text
+from mispair.audit.facts import Facts, facts_json, read_facts
+from mispair.audit.verdict_table import read_table, write_csv
+from mispair.data.config import DataConfig
 from mispair.errors import InputError
+from mispair.rate_words import rate_words
 
-VERSION = 1
+if TYPE_CHECKING:
+    import pandas
+    from typing_extensions import Self
 
-SCHEMA = pa.schema(
-    [
-        pa.field("pair", pa.int64(), nullable=False),  # row of the pair in the data that was judged
-        pa.field("pair_id", pa.string(), nullable=False),
-        pa.field("image_id", pa.string(), nullable=False),
-        pa.field("caption", pa.string(), nullable=False),
-        pa.field("p_mismatch", pa.float64(), nullable=False),  # probability that the pair does not match
-        pa.field("mismatch_score", pa.float64(), nullable=False),  # 1 - p_mismatch: 1 = matches
-        pa.field("is_mismatch_issue", pa.bool_(), nullable=False),
-        pa.field("score", pa.float64(), nullable=False),  # of the given pair, by the model
-        pa.field("caption_rank", pa.int64(), nullable=False),  # of the given caption for its image, 1 = best
-        pa.field("image_rank", pa.int64(), nullable=False),  # of the given image for its caption, 1 = best
-        pa.field("proposed_caption", pa.string()),
-        pa.field("proposed_caption_pair", pa.int64()),  # the pair that holds it
-        pa.field("proposed_caption_weight", pa.float64()),  # its share of the image's mass in the transport plan
-        pa.field("proposed_caption_gain", pa.float64()),  # its score less the score of the given pair
-        pa.field("proposed_image_id", pa.string()),
-        pa.field("proposed_image_pair", pa.int64()),
-        pa.field("proposed_image_weight", pa.float64()),
-        pa.field("proposed_image_gain", pa.float64()),
-        pa.field("swap_with", pa.int64()),  # the pair with which exchanging captions mends both
-        pa.field("look", pa.int64(), nullable=False),  # order of what is most worth a person's look, 1 first
-    ]
-)
-TRUTH = pa.schema(
-    [
-        pa.field("truth_mismatched", pa.bool_(), nullable=False),
-        pa.field("proposal_true", pa.bool_()),  # null where nothing was proposed, or nothing true was there to propose
-    ]
-)
+    from mispair.audit.fixing import Fixed
+
+_SHOWN = 10  # rows of a notebook's table
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """One kind of damage that was found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the audit says of one pair; the columns of the table, see `verdict_table.SCHEMA`."""
 
-    kind: str
-    count: int
-    evidence: str
-    remedy: str
-    pairs: tuple[int, ...] = ()  # the first 50 it concerns
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What holds for the whole audit. A figure that does not exist is None."""
-
-    pairs: int
-    rate: float  # estimated share of mismatched pairs
-    rate_low: float
-    rate_high: float
-    bimodal: bool  # whether matched and mismatched pairs show as two groups; if not, the rate is a guess
-    issues: int
-    held_out: str  # how it was avoided that a memorised pair looks right
-    run: str | None
-    data: dict[str, Any]  # path, split, format, hash, and what is needed to open it again
-    mixture: dict[str, Any]  # evidence, edges, counts, matched, mismatched: the histogram and the two components
-    damage: tuple[Damage, ...] = ()
-    truth: dict[str, float] | None = None
-    seconds: float = 0.0
-    version: int = VERSION
+    pair: int
+    pair_id: str
+    image_id: str
+    caption: str
+    p_mismatch: float
+    mismatch_score: float
+    is_mismatch_issue: bool
+    score: float
+    caption_rank: int
+    image_rank: int
+    proposed_caption: str | None
+    proposed_caption_pair: int | None
+    proposed_caption_weight: float | None
+    proposed_caption_gain: float | None
+    proposed_image_id: str | None
+    proposed_image_pair: int | None
+    proposed_image_weight: float | None
+    proposed_image_gain: float | None
+    swap_with: int | None
+    look: int
+    truth_mismatched: bool | None = None
+    proposal_true: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdicts:
-    """One verdict per pair, in the order of the data."""
+    """One verdict per pair, in the order of the data.
 
-    table: pa.Table = field(repr=False)
+    Example:
+        verdicts = mispair.quick_audit(images, texts, captions=captions)
+        verdicts[17].p_mismatch, verdicts.worst(10), verdicts.to_pandas(), verdicts.fix("drop", "clean", data="x.csv")
+    """
+
+    table: pa.Table
     facts: Facts
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def __getitem__(self, pair: int) -> Verdict:
+        """The verdict on one pair, by its row in the data; negative rows count from the end."""
+        if not -len(self) <= pair < len(self):
+            raise IndexError(f"there are {len(self):,} pairs, so no pair {pair}")
+        return Verdict(**self.table.slice(pair % len(self), 1).to_pylist()[0])
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return (Verdict(**row) for batch in self.table.to_batches(4096) for row in batch.to_pylist())
 
     def column(self, name: str) -> NDArray[Any]:
         """One column as an array; numbers that are missing become NaN, texts None."""
@@ -113,106 +102,143 @@ class Verdicts:
     def is_mismatch_issue(self) -> NDArray[np.bool_]:
         return self.column("is_mismatch_issue")
 
-    def worst(self, count: int = 10) -> pa.Table:
-        """The rows least likely to match, worst first."""
-        return self.table.sort_by([("p_mismatch", "descending"), ("pair", "ascending")]).slice(0, count)
+    def worst(self, count: int = 10) -> list[Verdict]:
+        """The pairs least likely to match, worst first."""
+        return self._first([("p_mismatch", "descending"), ("pair", "ascending")], count)
 
-    def look(self, budget: int) -> pa.Table:
-        """The rows most worth a person's look, first one first."""
-        return self.table.sort_by("look").slice(0, budget)
+    def look(self, count: int = 10) -> list[Verdict]:
+        """The pairs most worth a person's look, first one first."""
+        return self._first([("look", "ascending")], count)
+
+    def _first(self, order: list[tuple[str, str]], count: int) -> list[Verdict]:
+        rows = pc.select_k_unstable(self.table, min(max(count, 0), len(self)), order)
+        return [Verdict(**row) for row in self.table.take(rows).to_pylist()]
 
     def summary(self) -> str:
         """What was found, in a few sentences."""
         facts = self.facts
-        mended = pc.sum(pc.is_valid(self.table["proposed_caption_pair"])).as_py() or 0
         sentences = [
-            f"{facts.issues:,} of {facts.pairs:,} pairs are more likely mismatched than matched.",
-            f"The estimated rate is {facts.rate:.1%} ({facts.rate_low:.1%} to {facts.rate_high:.1%}).",
-            f"For {mended:,} of the images shown with them another caption of the set fits better.",
+            rate_sentence(facts),
+            issues_sentence(facts),
+            f"For {self._proposals():,} of the images shown with them another caption of the set fits better.",
         ]
-        if not facts.bimodal:
-            sentences.append("Matched and mismatched pairs do not show as two groups: take the rate as a guess.")
         sentences += [f"{d.kind} ({d.count:,}): {d.evidence} {d.remedy}" for d in facts.damage]
         return "\n".join(sentences)
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        _beside(Path(path), lambda temporary: pq.write_table(self.table, temporary))
+    def _proposals(self) -> int:
+        return len(self) - int(self.table["proposed_caption_pair"].null_count)
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        write_csv(self.table, Path(path))
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per pair, as a pandas frame. Raises InputError where pandas is not installed."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise InputError("pandas is not installed: pip install pandas, or use verdicts.table (pyarrow)") from None
+        return self.table.to_pandas()
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        write_atomically(Path(path), lambda temporary: pq.write_table(self.table, temporary))
+
+    def to_csv(self, path: str | os.PathLike[str], look: int | None = None) -> None:
+        """Every pair, or the `look` pairs most worth a person's look, the first of them first."""
+        table = self.table if look is None else self.table.sort_by("look").slice(0, look)
+        write_atomically(Path(path), lambda temporary: write_csv(table, temporary))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the audit folder; one that holds an audit already is refused."""
         folder = Path(folder)
-        if (folder / "audit.json").exists():
+        if os.path.exists(folder / "audit.json"):
             raise InputError(f"{folder} already holds an audit; choose another folder with -o")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder} cannot be made ({error.strerror}); choose another folder with -o") from None
         self.to_parquet(folder / "audit.parquet")
-        content = json.dumps(asdict(self.facts), indent=2)
-        _beside(folder / "audit.json", lambda temporary: temporary.write_text(content, encoding="utf-8"))
+        write_text(folder / "audit.json", facts_json(self.facts))
 
-    @staticmethod
-    def load(folder: str | os.PathLike[str]) -> Verdicts:
-        """Read an audit folder."""
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read an audit folder. Raises InputError where it is none, damaged, or holds what no audit writes."""
         folder = Path(folder)
-        if not (folder / "audit.json").is_file() or not (folder / "audit.parquet").is_file():
+        if not all(os.path.exists(folder / name) for name in ("audit.json", "audit.parquet")):
             raise InputError(f"{folder} is not an audit folder: 'mispair audit' writes audit.json and audit.parquet")
-        facts = _facts(folder / "audit.json")
-        try:
-            table = pq.read_table(folder / "audit.parquet")
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{folder / 'audit.parquet'} is damaged ({error}); run the audit again") from None
-        missing = [
-            f.name for f in SCHEMA if f.name not in table.column_names or table.schema.field(f.name).type != f.type
+        facts = read_facts(folder / "audit.json")
+        return cls(read_table(folder / "audit.parquet", facts.pairs), facts)
+
+    def fix(
+        self,
+        action: str,
+        out: str | os.PathLike[str],
+        *,
+        data: str | os.PathLike[str] | DataConfig | None = None,
+        threshold: float = 0.5,
+        min_weight: float = 0.0,
+        min_gain: float = 0.0,
+    ) -> Fixed:
+        """Write the judged data set back, mended, into the new folder `out`; the original is only read.
+
+        Args:
+            action: drop, weight, rematch or swap, as in `mispair fix`.
+            data: where the data lies, for verdicts on arrays in memory or data that was moved.
+            threshold: p_mismatch above which a pair counts as mismatched.
+            min_weight, min_gain: of a proposal, below which it counts as none.
+        """
+        from mispair.audit.fixing import fix_data
+
+        if data is not None and not isinstance(data, DataConfig):
+            data = DataConfig(path=os.fspath(data))
+        return fix_data(
+            self, action, Path(out), data=data, threshold=threshold, min_weight=min_weight, min_gain=min_gain
+        )
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        lines = [
+            f"Verdicts on {facts.pairs:,} pairs, {self._proposals():,} with a better caption in the set",
+            f"  {rate_sentence(facts)}",
+            f"  {issues_sentence(facts)}",
         ]
-        if missing or table.num_rows != facts.pairs:
-            raise InputError(f"{folder / 'audit.parquet'} is not the table of {folder / 'audit.json'}; audit again")
-        return Verdicts(table, facts)
+        if facts.damage:
+            lines.append(f"  damage: {', '.join(f'{d.kind} ({d.count:,})' for d in facts.damage)}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        shown = ["pair_id", "image_id", "caption", "p_mismatch", "proposed_caption", "proposed_image_id"]
-        head = "".join(f"<th>{name}</th>" for name in shown)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in shown) + "</tr>"
-            for row in self.worst(10).select(shown).to_pylist()
-        )
+        worst = self.worst(_SHOWN)
+        pictures = self._thumbnails([verdict.image_id for verdict in worst])
+        headings = [*(["picture"] if pictures else []), "pair", "image", "caption", "p", "proposed caption"]
+        rows = []
+        for verdict in worst:
+            uri = pictures.get(verdict.image_id)
+            picture = f'<img src="{escape(uri)}" alt="">' if uri else ""
+            texts = [verdict.pair_id, verdict.image_id, verdict.caption, f"{verdict.p_mismatch:.3f}"]
+            cells = [escape(_cut(text)) for text in (*texts, verdict.proposed_caption or "")]
+            rows.append([*([picture] if pictures else []), *cells])
+        head = "".join(f"<th>{name}</th>" for name in headings)
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
         text = escape(self.summary()).replace("\n", "<br>")
         return f"<p>{text}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
-
-def write_csv(rows: pa.Table, path: Path) -> None:
-    """Some rows of an audit as CSV."""
-    _beside(path, lambda temporary: pyarrow.csv.write_csv(rows, temporary))
-
-
-def _cell(value: object) -> str:
-    text = f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    def _thumbnails(self, image_ids: Sequence[str]) -> dict[str, str]:
+        """Image id -> data URI of a small picture, of those that can be shown; verdicts alone have none."""
+        return {}
 
 
-def _facts(path: Path) -> Facts:
-    damaged = f"{path} is damaged or of another version of mispair; run the audit again"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        damage = tuple(Damage(**{**d, "pairs": tuple(d["pairs"])}) for d in content.pop("damage"))
-        facts = Facts(damage=damage, **content)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(damaged) from None
-    numbers = all(isinstance(getattr(facts, name), (int, float)) for name in ("pairs", "rate", "rate_low", "rate_high"))
-    if facts.version != VERSION or not numbers or len(content) < len(fields(Facts)) - 1:
-        raise InputError(damaged)
-    return facts
+def rate_sentence(facts: Facts) -> str:
+    """The estimated rate as far as it can be trusted: the one place that says it."""
+    if facts.learned:
+        return (
+            f"At least {facts.rate_low:.0%} of the pairs are mismatched; how many more cannot be told, since this model"
+            " has learned from these very pairs and those it knows by heart look right to it. --folds 2 judges them by"
+            " networks that have not seen them."
+        )
+    return rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive)
 
 
-def _beside(path: Path, write: Callable[[Path], object]) -> None:
-    """Written beside and renamed: whoever looks finds the whole file or none."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another place") from None
+def issues_sentence(facts: Facts) -> str:
+    """How many pairs are called mismatched, and no more than the rate supports."""
+    called = f"{facts.issues:,} of {facts.pairs:,} pairs"
+    if facts.conclusive or facts.issues == 0:
+        return f"{called} are more likely mismatched than matched."
+    if facts.learned:
+        return f"{called} look mismatched even so."
+    return f"{called} have p_mismatch > 0.5, which is a guess as long as the rate is open; their order may still help."
+
+
+def _cut(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

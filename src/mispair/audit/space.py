@@ -6,7 +6,7 @@ Letters: I images, M texts, d width of their vectors, C cells (image row, text r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.audit.products import Rows, best_partners, cell_ranks, cell_scores
-from mispair.data.pairs import PairData
+from mispair.audit.similarity import Rows, best_partners, cell_scores, stand_in_rows
+from mispair.data.pair_data import PairData
+from mispair.evaluation_mode import evaluation_mode
+from mispair.progress import Tell
 from mispair.protocols import RetrievalModel
-from mispair.retrieval.scoring import encode_images, encode_texts, evaluating, score_pairs
+from mispair.retrieval.scoring import encode_images, encode_texts, score_pairs
 
-Tell = Callable[[str, int, int], None]  # what is being done, done, in all
 Scores = NDArray[np.float32]
 
 _SHORTLIST = 20
@@ -38,10 +39,27 @@ class Cells:
     score: Scores
     caption_rank: NDArray[np.int64]  # of the text among all texts for the image
     image_rank: NDArray[np.int64]  # of the image among all images for the text
+    caption_rivals: NDArray[np.float64]  # soft maximum of the scores of other texts with the image, less the score
+    image_rivals: NDArray[np.float64]  # the same of other images with the text
+
+    @classmethod
+    def empty(cls, count: int) -> Cells:
+        """Room for so many."""
+        ranks = np.empty((2, count), np.int64)
+        return cls(np.empty(count, np.float32), *ranks, *np.empty((2, count)))
+
+    def put(self, where: Rows, cells: Cells) -> None:
+        """Write other cells over some of these."""
+        for column in fields(self):
+            getattr(self, column.name)[where] = getattr(cells, column.name)
+
+    def take(self, cells: slice) -> Cells:
+        return Cells(*(getattr(self, column.name)[cells] for column in fields(self)))
 
     def evidence(self, images: int, texts: int) -> NDArray[np.float64]:
-        """(C, 3), larger is more suspicious. Ranks as logarithms: first or tenth matters, 991st or 1000th does not."""
-        return np.column_stack([-self.score, np.log(self.caption_rank / texts), np.log(self.image_rank / images)])
+        """(C, 5), larger is more suspicious. Ranks as logarithms: first or tenth matters, 991st or 1000th does not."""
+        ranks = np.log(self.caption_rank / texts), np.log(self.image_rank / images)
+        return np.column_stack([-self.score, *ranks, self.caption_rivals, self.image_rivals])
 
 
 @dataclass(frozen=True)
@@ -57,21 +75,21 @@ class Space:
         """(C,) of the listed cells."""
         return cell_scores(self.images, self.texts, rows, cols) if self.fine is None else self.fine(rows, cols, why)
 
-    def look(self, rows: Rows, cols: Rows, tell: Tell = silent) -> Cells:
+    def measure(self, rows: Rows, cols: Rows, tell: Tell = silent) -> Cells:
         """Scores and ranks of the listed cells."""
         score = self.score(rows, cols)
         near = score if self.fine is None else cell_scores(self.images, self.texts, rows, cols)
-        captions = cell_ranks(
+        captions, caption_rivals = stand_in_rows(
             self.images, self.texts, rows, cols, near, lambda done, total: tell("ranking captions", done, total)
         )
-        images = cell_ranks(
+        images, image_rivals = stand_in_rows(
             self.texts, self.images, cols, rows, near, lambda done, total: tell("ranking images", done, total)
         )
         if self.shortlists is not None:
             by_image, by_text = self.shortlists
             captions = _refined(captions, score, rows, cols, *by_image)
             images = _refined(images, score, cols, rows, *by_text)
-        return Cells(score, captions, images)
+        return Cells(score, captions, images, caption_rivals - near, image_rivals - near)
 
 
 def _refined(
@@ -101,7 +119,7 @@ def space_of(
     for model in models:
         images.append(encode_images(model, _batches(model, data.image_batch, image_rows, tell, "encoding images")))
         texts.append(encode_texts(model, _batches(model, data.text_batch, text_rows, tell, "encoding texts")))
-        with evaluating(model):
+        with evaluation_mode(model):
             pooled_images.append(_pooled(model.pool_images, images[-1]))
             pooled_texts.append(_pooled(model.pool_texts, texts[-1]))
     scale = len(models) ** -0.5  # products of joined vectors are then the mean of the products
@@ -111,8 +129,8 @@ def space_of(
         device = images[0].values.device
         where = [torch.from_numpy(np.ascontiguousarray(x)).to(device) for x in (rows, cols)]
         scored = score_pairs(models, images, texts, *where, progress=lambda done, total: tell(why, done, total))
-        found: Scores = scored.cpu().numpy()
-        return found
+        cell_score: Scores = scored.cpu().numpy()
+        return cell_score
 
     probe = np.random.default_rng(0).integers(0, count, (min(512, count[0] * count[1]), 2))
     difference = fine(probe[:, 0], probe[:, 1], "scoring pairs") - cell_scores(a, b, probe[:, 0], probe[:, 1])

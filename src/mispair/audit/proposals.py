@@ -19,14 +19,15 @@ from torch import Tensor
 
 from mispair.audit.blocks import MANY, transport
 from mispair.audit.calibration import Calibration
-from mispair.audit.products import Rows, best_partners, cell_scores
-from mispair.audit.scan import Scores, Space, Tell, silent
+from mispair.audit.similarity import Rows, best_partners, cell_scores
+from mispair.audit.space import Scores, Space, silent
+from mispair.progress import Tell
 
 Floats = NDArray[np.float64]
 
 SUSPECT = 0.25  # p_mismatch from which an image and a caption take part
-_SHORTLIST = 32
-_LIGHTEST = 0.2  # share of a pair's mass below which nothing is proposed
+SHORTLIST = 32
+LIGHTEST = 0.2  # share of a pair's mass below which nothing is proposed
 _ASKED = 500  # pairs of captions that are asked whether they moved together
 
 
@@ -88,12 +89,12 @@ def propose(
     result = []
     for own, partner, other in ((image, cols, text), (text, rows, image)):
         query = rows if partner is cols else cols
-        chosen, share = _assign(own, query, partner, weight, issues)
+        chosen, share = assign(own, query, partner, weight, issues)
         holder = _holders(other, chosen)  # the pair that holds what is proposed
-        found, by_weight = nothing.copy(), none.copy()
+        proposed, by_weight = nothing.copy(), none.copy()
         there = holder >= 0
-        found[pairs[there]], by_weight[pairs[there]] = pairs[holder[there]], share[there]
-        result.append((found, by_weight))
+        proposed[pairs[there]], by_weight[pairs[there]] = pairs[holder[there]], share[there]
+        result.append((proposed, by_weight))
     (caption_pair, caption_weight), (image_pair, image_weight) = result
     caption_pair, caption_gain = _accepted(space, image_rows, text_rows, caption_pair, scores, calibration, tell)
     back, image_gain = _accepted(space, text_rows, image_rows, image_pair, scores, calibration, tell, flipped=True)
@@ -122,9 +123,9 @@ def _cells(space: Space, suspects: _Suspects, given: Rows, tell: Tell) -> tuple[
     # Of very many, the shortlists of the images alone: they name nearly every text, in half the time.
     both = ((a, sought, True), (sought, a, False))
     for one, other, by_image in both if len(a) <= MANY else both[:1]:
-        partners = best_partners(
-            one, other, _SHORTLIST, lambda done, total: tell("shortlisting partners", done, total)
-        )[1].numpy()
+        partners = best_partners(one, other, SHORTLIST, lambda done, total: tell("shortlisting partners", done, total))[
+            1
+        ].numpy()
         query = np.repeat(np.arange(len(one)), partners.shape[1])
         other_end = partners.ravel()
         keys.append(query * len(b) + other_end if by_image else other_end * len(b) + query)
@@ -174,14 +175,14 @@ def _witnesses(a: Tensor, b: Tensor, suspects: _Suspects) -> Tensor | None:
     return mean[group]
 
 
-def _assign(
+def assign(
     own: Rows, query: Rows, partner: Rows, weight: Floats, issues: NDArray[np.bool_]
 ) -> tuple[Rows, NDArray[np.float64]]:
     """The partner of each suspicious pair: an image with c such pairs takes its c heaviest texts, one each.
 
     own (s,) the item of each pair, query and partner (C,) the ends of each cell. -> partner (s,) or -1, weight (s,).
     """
-    carried = np.flatnonzero(weight > _LIGHTEST)
+    carried = np.flatnonzero(weight > LIGHTEST)
     order = carried[np.lexsort((-weight[carried], query[carried]))]
     place_in_item = _running_number(query[order])
     chosen, share = np.full(len(own), -1, np.int64), np.full(len(own), np.nan)
@@ -193,9 +194,9 @@ def _assign(
     heap = query[order] * width + place_in_item
     wanted = own[turn] * width + number
     at = np.searchsorted(heap, wanted)
-    found = (at < len(heap)) & (heap[np.minimum(at, max(len(heap) - 1, 0))] == wanted) if len(heap) else at < 0
-    cells = order[at[found]]
-    chosen[turn[found]], share[turn[found]] = partner[cells], np.minimum(weight[cells], 1.0)
+    there = (at < len(heap)) & (heap[np.minimum(at, max(len(heap) - 1, 0))] == wanted) if len(heap) else at < 0
+    cells = order[at[there]]
+    chosen[turn[there]], share[turn[there]] = partner[cells], np.minimum(weight[cells], 1.0)
     return chosen, share
 
 
@@ -238,7 +239,7 @@ def _judged(
 ) -> tuple[NDArray[np.bool_], Scores]:
     if len(rows) == 0:
         return np.zeros(0, bool), np.zeros(0, np.float32)
-    cells = space.look(rows, cols, tell)
+    cells = space.measure(rows, cols, tell)
     return calibration.convinces(cells.evidence(len(space.images), len(space.texts))), cells.score
 
 

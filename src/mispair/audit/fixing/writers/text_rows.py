@@ -5,59 +5,55 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from mispair.data.columns import recognise
+from mispair.audit.fixing.slots import Slot
+from mispair.audit.fixing.writers.arrow_rows import rewrite_parquet
 from mispair.data.config import DataConfig
-from mispair.data.rows import read_rows
+from mispair.data.files.delimited import separator
+from mispair.data.files.rows import column_names, read_rows
+from mispair.data.readers.table import table_columns
 from mispair.errors import InputError
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What becomes of one caption of a row. None: as it is."""
-
-    keep: bool
-    caption: str | None = None
-    image: str | None = None
-    weight: float | None = None
-
 
 Plan = dict[int, list[Slot]]  # by line (text) or row (Parquet), one slot per caption of it; rows not named stay
 
 
-def rewrite_table(path: Path, config: DataConfig, plan: Plan, out: Path) -> None:
-    """Write `path`, changed as `plan` says, to `out`."""
-    rows = read_rows(path)
-    columns = recognise(rows.header, config.columns, str(path), needs_caption=config.second is None)
-    weighted = any(slot.weight is not None for slots in plan.values() for slot in slots)
-    if weighted and "weight" in rows.header:
+def rewrite_table(path: Path, config: DataConfig, plan: Plan, out: Path, weighted: bool = False) -> None:
+    """Write `path`, changed as `plan` says, to `out`; `weighted`: with weights though no row of it was judged."""
+    columns = table_columns(path, config)
+    weighted = weighted or any(slot.weight is not None for slots in plan.values() for slot in slots)
+    if weighted and "weight" in column_names(path):
         raise InputError(f"{path} has a column 'weight' already; rename it, or use --action drop")
-    change = _Change(columns.image, columns.caption, weighted)
+    change = RowChange(columns.image, columns.caption, weighted)
     if path.suffix.lower() == ".parquet":
-        _rewrite_parquet(path, plan, change, out)
+        rewrite_parquet(path, change.columns, lambda row, values: change(values, plan.get(row + 1)), out, weighted)
     elif path.suffix.lower() in (".jsonl", ".ndjson"):
         _rewrite_json(path, plan, change, out)
     else:
-        _rewrite_csv(path, rows.header, plan, change, out)
+        _rewrite_csv(path, read_rows(path).header, plan, change, out)
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
-    image: str
+class RowChange:
+    """How a row of a table becomes another one."""
+
+    image: str | None
     caption: str | None
     weighted: bool
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns it must see."""
+        return [name for name in (self.image, self.caption) if name is not None]
+
     def __call__(self, row: dict[str, Any], slots: list[Slot] | None) -> dict[str, Any] | None:
         """The row as it becomes; the same object when nothing changes, None when it leaves."""
+        given = row[self.caption] if self.caption is not None else None
         if slots is None:
-            return row if not self.weighted else {**row, "weight": 1.0}
+            one = [1.0] * len(given) if isinstance(given, list) else 1.0
+            return {**row, "weight": one} if self.weighted else row
         kept = [slot for slot in slots if slot.keep]
         if not kept:
             return None
@@ -65,10 +61,11 @@ class _Change:
         moved = {slot.image for slot in kept if slot.image is not None}
         if moved and (len(moved) > 1 or len(kept) < len(slots) or len({slot.image for slot in kept}) > 1):
             raise InputError("a row with several captions cannot show several images; write one caption per row first")
-        if moved:
+        if moved and self.image is None:
+            raise InputError("the table holds its pictures and no names of them: a row cannot show another's picture")
+        if moved and self.image is not None:
             changed[self.image] = moved.pop()
         if self.caption is not None:
-            given = row[self.caption]
             several = given if isinstance(given, list) else [given]
             texts = [
                 old if slot.caption is None else slot.caption
@@ -78,14 +75,15 @@ class _Change:
             changed[self.caption] = texts if isinstance(given, list) else texts[0]
         if self.weighted:
             weights = [1.0 if slot.weight is None else slot.weight for slot in kept]
-            changed["weight"] = weights if len(slots) > 1 else weights[0]
+            changed["weight"] = weights if isinstance(given, list) else weights[0]
         return row if changed == row else changed
 
 
-def _rewrite_csv(path: Path, header: list[str], plan: Plan, change: _Change, out: Path) -> None:
-    raw = path.read_bytes().split(b"\n")
+def _rewrite_csv(path: Path, header: list[str], plan: Plan, change: RowChange, out: Path) -> None:
+    content = path.read_bytes()
+    raw = content.split(b"\n")
     first = raw[0].decode(errors="surrogateescape")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" or ("\t" in first and "," not in first) else ","
+    delimiter = separator(path, first)
     reader = csv.reader((line.decode(errors="surrogateescape") + "\n" for line in raw), delimiter=delimiter)
     written: list[bytes] = []
     start, seen_header = 0, False
@@ -101,7 +99,7 @@ def _rewrite_csv(path: Path, header: list[str], plan: Plan, change: _Change, out
             written.append(_extended(record, f"{delimiter}weight") if change.weighted else record)
             continue
         before = dict(zip(header, fields, strict=True))
-        after = change(before, plan.get(start))
+        after = change(before, _spelled(plan.get(start), content, path))
         if after is before:
             written.append(record)
         elif after is not None:
@@ -116,6 +114,30 @@ def _rewrite_csv(path: Path, header: list[str], plan: Plan, change: _Change, out
     out.write_bytes(b"".join(written))
 
 
+def encode_like(text: str, content: bytes, path: Path) -> bytes:
+    """A new caption in the encoding of the file: UTF-8, or Latin-1 where the file is no UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        try:
+            return text.encode("cp1252")
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{path} is Latin-1, in which {text[:40]!r} cannot be written; save it as UTF-8 first"
+            ) from None
+    return text.encode(errors="surrogateescape")
+
+
+def _spelled(slots: list[Slot] | None, content: bytes, path: Path) -> list[Slot] | None:
+    """The slots with captions as their bytes will be, for a writer that lets through what is no UTF-8."""
+    return slots and [
+        slot
+        if slot.caption is None
+        else replace(slot, caption=encode_like(slot.caption, content, path).decode(errors="surrogateescape"))
+        for slot in slots
+    ]
+
+
 def _ending(record: bytes) -> bytes:
     return b"\r\n" if record.endswith(b"\r\n") else b"\n" if record.endswith(b"\n") else b""
 
@@ -125,7 +147,7 @@ def _extended(record: bytes, more: str) -> bytes:
     return record[: len(record) - len(ending)] + more.encode() + ending
 
 
-def _rewrite_json(path: Path, plan: Plan, change: _Change, out: Path) -> None:
+def _rewrite_json(path: Path, plan: Plan, change: RowChange, out: Path) -> None:
     written: list[bytes] = []
     for number, line in enumerate(_lines(path), 1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -144,27 +166,3 @@ def _rewrite_json(path: Path, plan: Plan, change: _Change, out: Path) -> None:
 def _lines(path: Path) -> list[bytes]:
     with path.open("rb") as file:
         return list(file)
-
-
-def _rewrite_parquet(path: Path, plan: Plan, change: _Change, out: Path) -> None:
-    table = pq.read_table(path)
-    touched = [name for name in (change.image, change.caption) if name is not None]
-    named = table.select(touched).to_pylist()
-    kept: list[int] = []
-    columns: dict[str, list[Any]] = defaultdict(list)
-    for row, before in enumerate(named):
-        after = change(before, plan.get(row + 1))
-        if after is None:
-            continue
-        kept.append(row)
-        for name in (*touched, *(["weight"] if change.weighted else [])):
-            columns[name].append(after[name])
-    result = table.take(pa.array(kept, pa.int64()))
-    for name in touched:
-        at = result.schema.get_field_index(name)
-        result = result.set_column(
-            at, result.schema.field(name), pa.array(columns[name], result.schema.field(name).type)
-        )
-    if change.weighted:
-        result = result.append_column("weight", pa.array(columns["weight"]))
-    pq.write_table(result, out)

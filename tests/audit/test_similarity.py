@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.audit import products
-from mispair.audit.products import best_partners, cell_ranks, cell_scores
+from mispair.audit import similarity
+from mispair.audit.similarity import best_partners, cell_scores, stand_in_rows
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def sides():
 
 @pytest.mark.parametrize("chunk", [1, 131, 1 << 19])
 def test_ranks_equal_the_slow_way(sides, monkeypatch, chunk):
-    monkeypatch.setattr(products, "_CACHED", chunk)
+    monkeypatch.setattr(similarity, "_CACHED", chunk)
     a, b = sides
     b[17] = b[5]  # a tie counts against
     matrix = (a @ b.T).numpy()
@@ -31,7 +31,7 @@ def test_ranks_equal_the_slow_way(sides, monkeypatch, chunk):
         1 + sum(matrix[r, other] >= matrix[r, c] - 1e-6 for other in range(101) if other != c)
         for r, c in zip(rows, cols, strict=True)
     ]
-    assert cell_ranks(a, b, rows, cols, scores).tolist() == slow
+    assert stand_in_rows(a, b, rows, cols, scores).rank.tolist() == slow
 
 
 def test_ranks_of_a_sample_are_close(monkeypatch):
@@ -39,13 +39,31 @@ def test_ranks_of_a_sample_are_close(monkeypatch):
     a, b = torch.randn(31, 5, generator=rng), torch.randn(4001, 5, generator=rng)
     rows, cols = np.repeat(np.arange(31), 3), np.arange(93) * 40
     scores = cell_scores(a, b, rows, cols)
-    exact = cell_ranks(a, b, rows, cols, scores)
-    monkeypatch.setattr(products, "REFERENCE", 1000)
-    assert np.abs(cell_ranks(a, b, rows, cols, scores) - exact).max() < 0.06 * 4001
+    exact = stand_in_rows(a, b, rows, cols, scores)
+    monkeypatch.setattr(similarity, "REFERENCE", 1000)
+    found = stand_in_rows(a, b, rows, cols, scores)
+    assert np.abs(found.rank - exact.rank).max() < 0.06 * 4001
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 19])
+def test_rivals_are_the_soft_maximum_of_the_others_and_never_below_the_median(sides, monkeypatch, chunk):
+    monkeypatch.setattr(similarity, "_CACHED", chunk)
+    a, b = sides
+    matrix = (a @ b.T).double()
+    rng = np.random.default_rng(0)
+    rows, cols = rng.integers(53, size=211), rng.integers(101, size=211)
+    rows[:53] = np.arange(53)  # all rows have a say in the median
+    found = stand_in_rows(a, b, rows, cols, cell_scores(a, b, rows, cols)).rivals
+    temperature = similarity._SOFT * float(matrix.std())
+    median = np.quantile((temperature * (matrix / temperature).logsumexp(1)).numpy(), 0.5)
+    for k, (r, c) in enumerate(zip(rows, cols, strict=True)):
+        others = torch.cat([matrix[r, :c], matrix[r, c + 1 :]])
+        soft = float(temperature * (others / temperature).logsumexp(0))
+        assert found[k] == pytest.approx(max(soft, median), abs=1e-3)
 
 
 def test_partners_equal_sorting(sides, monkeypatch):
-    monkeypatch.setattr(products, "_CHUNK", 300)
+    monkeypatch.setattr(similarity, "_CHUNK", 300)
     a, b = sides
     values, indices = best_partners(a, b, 4)
     slow = (a @ b.T).sort(1, descending=True)

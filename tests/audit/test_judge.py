@@ -1,0 +1,61 @@
+"""Where evidence, rematching and damage come together: who is judged with whom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from mispair.audit.judge import judge, pair_at_random
+from mispair.audit.space import Space
+from mispair.data.pair_table import PairTable
+from mispair.errors import InputError
+from tests.audit.planted import planted
+
+PAIRS, SHARED = 401, 60
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """One caption takes the place of 60 captions, and its vector stands near every image: a network met it with all."""
+    a, b, mismatched, _ = planted(pairs=PAIRS, rate=0.2, topics=PAIRS, noise=0.3, gap=0.0)
+    images, texts = (torch.nn.functional.normalize(torch.from_numpy(x), dim=1) for x in (a, b))
+    texts[:SHARED] = images[:SHARED]  # as likely with each of them as a caption can be
+    captions = ["a photo from our shop"] * SHARED + [f"caption {k}" for k in range(SHARED, PAIRS)]
+    every = np.arange(PAIRS)
+    table = PairTable(every, every, captions=captions)
+    return judge(Space(images, texts), table), mismatched
+
+
+def test_captions_on_many_images_are_judged_apart(shared):
+    verdicts, mismatched = shared
+    p = verdicts.p_mismatch
+    assert np.allclose(p[:SHARED], 1 - 1 / SHARED), "it is about one of its images at most"
+    rest = p[SHARED:]
+    assert ((rest > 0.5) == mismatched[SHARED:]).mean() > 0.9
+    # And they count in the rate of all.
+    expected = (SHARED * (1 - 1 / SHARED) + mismatched[SHARED:].sum()) / PAIRS
+    assert verdicts.facts.rate == pytest.approx(expected, abs=0.05)
+    assert any(kind.kind == "one caption on many images" for kind in verdicts.facts.damage)
+
+
+def test_nearly_everybody_under_one_caption_is_refused():
+    images = torch.nn.functional.normalize(torch.randn(60, 8, generator=torch.Generator().manual_seed(0)), dim=1)
+    every = np.arange(60)
+    table = PairTable(every, every, captions=["the same"] * 50 + [f"own {k}" for k in range(10)])
+    with pytest.raises(InputError, match="nearly all pairs show one caption"):
+        judge(Space(images, images), table)
+
+
+def test_pairs_at_random_are_never_given_ones():
+    rng = np.random.default_rng(0)
+    image_rows, text_rows = rng.integers(0, 13, 200), rng.integers(0, 17, 200)
+    rows, cols = pair_at_random(image_rows, text_rows)
+    given = set(zip(image_rows.tolist(), text_rows.tolist(), strict=True))
+    assert len(rows) == len(cols) > 100
+    assert not given & set(zip(rows.tolist(), cols.tolist(), strict=True))
+    assert set(rows) == set(image_rows)
+    assert set(cols) == set(text_rows)
+    all_rows, all_cols = (grid.ravel() for grid in np.meshgrid(np.arange(5), np.arange(7)))
+    with pytest.raises(InputError, match="every image is paired with every text"):
+        pair_at_random(all_rows, all_cols)
