@@ -1,4 +1,4 @@
-"""Two processes equal one with the same global batch."""
+"""Two processes equal one with the same global batch, and share its work."""
 
 import json
 import os
@@ -6,40 +6,60 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
+from tests.runtime.ranks import CASES
 from tests.synthetic import TINY
 
-SETS = [
-    f"--set={s}"
-    for s in (*TINY, "data.noise.rate=0.5", "method.mixture=gaussian", "method.signal=triplet_mean", "train.epochs=3")
-]
+TORCHRUN = (
+    "-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["l2rm", "plain"])
-def test_two_processes_equal_one(tmp_path, method):
-    choice = (
-        SETS
-        if method == "l2rm"
-        else [*(s for s in SETS if "method." not in s), "--set=method.name=plain", "--set=method.loss=infonce"]
-    )
+def run(*arguments):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
-    alone = [sys.executable, "-m", "mispair", "train", *choice, "-o", str(tmp_path / "alone")]
-    together = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2",
-        "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0",
-        "-m", "mispair", "train", *choice, "-o", str(tmp_path / "together"),
-    ]  # fmt: skip
-    for command in (alone, together):
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400, check=False)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """All cases by one process and by two."""
+    folder = tmp_path_factory.mktemp("ranks")
+    for name, launcher in (("alone", ()), ("together", TORCHRUN)):
+        done = run(*launcher, "-m", "tests.runtime.ranks", folder / name)
         assert done.returncode == 0, done.stderr[-3000:]
-    left, right = (load_file(tmp_path / name / "model.safetensors") for name in ("alone", "together"))
-    for key, value in left.items():
-        assert (value - right[key]).abs().max() <= 1e-5 * max(1.0, float(value.abs().max())), key
-    lines = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("alone", "together")]
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_equal_one(trained, case):
+    folders = [trained / name / case for name in ("alone", "together")]
+    left, right = (load_file(folder / "gradients.safetensors") for folder in folders)
+    assert left.keys() == right.keys()
+    steps = {key.split(".")[0] for key in left}
+    for step in steps:
+        mine = [key for key in left if key.split(".")[0] == step]
+        size = torch.stack([left[key].norm() for key in mine]).norm()
+        error = torch.stack([(left[key] - right[key]).norm() for key in mine]).norm()
+        assert size > 1e-3, step
+        assert error <= 1e-5 * size, step
+    lines = [(folder / "metrics.jsonl").read_text().splitlines() for folder in folders]
     assert len(lines[0]) == len(lines[1])  # only one process writes
     for one, two in zip(*lines, strict=True):
         one, two = json.loads(one), json.loads(two)
         if one["event"] == "epoch":
             assert one["dev"]["rsum"] == pytest.approx(two["dev"]["rsum"], abs=1e-6)
             assert one["train"]["loss"] == pytest.approx(two["train"]["loss"], rel=1e-5)
+
+
+def test_two_processes_train_and_one_judges(tmp_path):
+    """Cross-fitting trains again in the process that judges: the other one has gone home by then."""
+    sets = [f"--set={value}" for value in TINY if "pictures" not in value]
+    audit = ("audit", "scenes", "--train", *sets, "--set=data.scenes.pictures=100", "--set=train.epochs=2")
+    done = run(*TORCHRUN, "-m", "mispair", *audit, "-o", tmp_path / "audit")
+    assert done.returncode == 0, done.stderr[-3000:]
+    facts = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert facts["held_out"].startswith("cross-fitting in 2 folds")
+    assert done.stderr.count("epoch 1/2") == done.stdout.count("Next: ") == 1

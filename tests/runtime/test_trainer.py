@@ -2,27 +2,26 @@
 
 import json
 import os
-import signal
 
 import numpy as np
 import pytest
 import torch
 
-from mispair.config.assemble import assemble
+from mispair.atomic import write_atomically
 from mispair.runtime import checkpoint
-from mispair.runtime.engine import Engine
 from mispair.runtime.journal import Journal
 from mispair.runtime.randomness import Streams
 from mispair.runtime.schedule import learning_rate
-from tests.synthetic import tiny_config
+from mispair.workflows.train import train
+from tests.synthetic import stopping_engine, tiny_config
 
 L2RM = (
     "data.noise.rate=0.5",
     "data.scenes.pictures=240",
-    "method.sees=queue",
-    "method.pool=64",
-    "method.mixture=gaussian",
-    "method.signal=triplet_mean",
+    "method.candidates.kind=queue",
+    "method.candidates.size=64",
+    "method.split.mixture=gaussian",
+    "method.split.signal=triplet_mean",
     "method.warmup_epochs=3",
     "train.epochs=6",
     "train.lr=0.01",
@@ -32,22 +31,9 @@ L2RM = (
 def run(folder, *sets, resume=False, stop_after=None):
     """Train; with `stop_after`, a SIGTERM comes after so many optimizer steps."""
     config = tiny_config(*sets)
-    with Journal(folder / "metrics.jsonl") as journal:
-        journal.console.quiet = True
-        assembly = assemble(config, folder, Engine(config.engine), journal)
-        if resume:
-            assembly.trainer.resume()
-        if stop_after is not None:
-            real = assembly.trainer.engine.minimize
-
-            def minimize(name, loss):
-                real(name, loss)
-                if assembly.trainer.engine.steps == stop_after:
-                    os.kill(os.getpid(), signal.SIGTERM)
-
-            assembly.trainer.engine.minimize = minimize
-        progress = assembly.trainer.fit()
-    return assembly, progress
+    engine = stopping_engine(config.engine, stop_after)
+    result = train(config, folder, resume=resume, engine=engine, summarize=False)
+    return result.training, result.progress
 
 
 def weights(assembly):
@@ -60,7 +46,11 @@ def weights(assembly):
 
 def epochs(folder):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in line.items() if k != "seconds"} for line in lines if line["event"] == "epoch"]
+    return [
+        {k: v for k, v in line.items() if k not in ("seconds", "cpu", "waited")}
+        for line in lines
+        if line["event"] == "epoch"
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +118,7 @@ def test_the_split_is_written_per_epoch(tmp_path):
     assembly, _ = run(tmp_path, *L2RM)
     table = pq.read_table(tmp_path / "split.parquet")
     assert set(table.column_names) == {"epoch", "pair_id", "loss", "signal", "posterior", "mismatched", "cost"}
-    assert table.num_rows == 3 * len(assembly.train)  # every epoch after the warm-up
+    assert table.num_rows == 3 * len(assembly.data)  # every epoch after the warm-up
     assert np.isfinite(table["posterior"].to_numpy()).all()
 
 
@@ -153,17 +143,20 @@ def test_fewer_pairs_than_a_batch_get_one_sentence(tmp_path):
 
 class TestCheckpoint:
     def test_a_full_disk_leaves_the_previous_save_intact(self, tmp_path, monkeypatch):
-        checkpoint.save_state(tmp_path, {"value": torch.ones(3)})
+        checkpoint.save_state(tmp_path / "last" / "state.pt", {"value": torch.ones(3)})
 
         def full(value, path):
             path.write_bytes(b"half")
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(torch, "save", full)
-        with pytest.raises(ValueError, match="the disk is full.*previous save is intact"):
-            checkpoint.save_state(tmp_path, {"value": torch.zeros(3)})
+        with pytest.raises(
+            ValueError,
+            match="the disk is full.*before is intact; free some space and go on with --resume",
+        ):
+            checkpoint.save_state(tmp_path / "last" / "state.pt", {"value": torch.zeros(3)})
         monkeypatch.undo()
-        assert torch.equal(checkpoint.load_state(tmp_path)["value"], torch.ones(3))
+        assert torch.equal(checkpoint.load_state(tmp_path / "last" / "state.pt")["value"], torch.ones(3))
         assert [path.name for path in (tmp_path / "last").iterdir()] == ["state.pt"]
 
     def test_a_second_interrupt_leaves_no_half_file(self, tmp_path):
@@ -172,7 +165,7 @@ class TestCheckpoint:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            checkpoint.write_atomically(tmp_path / "state.pt", interrupted)
+            write_atomically(tmp_path / "state.pt", interrupted)
         assert not list(tmp_path.iterdir())
 
     def test_a_journal_shorter_than_remembered_is_not_filled_up(self, tmp_path):
@@ -182,16 +175,12 @@ class TestCheckpoint:
             journal.cut(10_000)
         assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
-    def test_no_state_to_resume(self, tmp_path):
-        with pytest.raises(ValueError, match=r"cannot be resumed: it has no last/state.pt"):
-            checkpoint.load_state(tmp_path)
-
     @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 broken"])
     def test_a_damaged_state_gets_one_sentence(self, tmp_path, content):
         (tmp_path / "last").mkdir()
         (tmp_path / "last" / "state.pt").write_bytes(content)
         with pytest.raises(ValueError, match="damaged or not a checkpoint"):
-            checkpoint.load_state(tmp_path)
+            checkpoint.load_state(tmp_path / "last" / "state.pt")
 
     def test_a_state_that_wants_to_execute_code_is_refused(self, tmp_path):
         class Evil:
@@ -201,7 +190,7 @@ class TestCheckpoint:
         (tmp_path / "last").mkdir()
         torch.save({"format": 1, "x": Evil()}, tmp_path / "last" / "state.pt")
         with pytest.raises(ValueError, match="damaged or not a checkpoint"):
-            checkpoint.load_state(tmp_path)
+            checkpoint.load_state(tmp_path / "last" / "state.pt")
         assert not (tmp_path / "pwned").exists()
 
     @pytest.mark.parametrize("content", [b"", b"\x00" * 64, b"\xff" * 4096])

@@ -1,110 +1,104 @@
 """What is saved and how: the only place that writes or reads a run's state.
 
-`last/state.pt` holds everything to go on (tensors, numbers and strings only: it is read with `weights_only`, so it
-cannot execute code). `model.safetensors` holds the weights that score, nothing else. Every file is written under a
-temporary name, flushed to disk and renamed, so a kill or a full disk leaves the previous one intact.
+The state holds everything to go on from (tensors, numbers and strings only: it is read with `weights_only`, so it
+cannot execute code). The model file holds the weights that score, nothing else. Both are written atomically, so a kill
+or a full disk leaves the previous one intact.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from mispair.atomic import write_atomically
 from mispair.errors import InputError
 
 FORMAT = 1
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Call `write` on a temporary neighbour of `path`, flush it to disk, and rename it over `path`."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InputError(
-                f"the disk is full: {path} could not be written; the previous save is intact, "
-                "so free some space and go on with --resume"
-            ) from error
-        raise InputError(f"{path} could not be written: {error.strerror}") from error
-    except RuntimeError as error:  # torch's writer reports a full disk this way
-        temporary.unlink(missing_ok=True)
-        raise InputError(
-            f"{path} could not be written ({error}); is the disk full? The previous save is intact"
-        ) from error
-    except BaseException:  # a second Ctrl-C
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def write_text(path: Path, text: str) -> None:
-    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def clear_leftovers(folder: Path) -> None:
-    """Remove what a killed run was writing when it was killed."""
-    for leftover in (*folder.glob(".*.tmp"), *(folder / "last").glob(".*.tmp")):
-        leftover.unlink(missing_ok=True)
-
-
-def save_state(folder: Path, state: dict[str, Any]) -> None:
+def save_state(path: Path, state: dict[str, Any]) -> None:
     """Everything needed to go on."""
-    write_atomically(folder / "last" / "state.pt", lambda path: torch.save({"format": FORMAT, **state}, path))
+    write_atomically(path, lambda file: torch.save({"format": FORMAT, **state}, file), "go on with --resume")
 
 
-def load_state(folder: Path) -> dict[str, Any]:
-    path = folder / "last" / "state.pt"
-    if not path.exists():
-        raise InputError(f"{folder} cannot be resumed: it has no last/state.pt; start it with 'mispair train' first")
+def load_state(path: Path) -> dict[str, Any]:
+    """What `save_state` wrote. Raises InputError where it is damaged; what it holds is checked by who takes it up."""
     try:
+        if not os.path.isfile(path):
+            raise OSError("not a regular file")
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError, OSError, KeyError, ValueError) as error:
-        raise InputError(f"{path} is damaged or not a checkpoint of mispair; start the run again") from error
+    except Exception as error:
+        raise InputError(damaged(path)) from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InputError(f"{path} was written by another version of mispair; start the run again")
     return state
 
 
-def save_model(path: Path, modules: Mapping[str, nn.Module], scorers: tuple[str, ...], about: dict[str, str]) -> None:
-    """Weights of the modules that score, with what is needed to build them."""
+def damaged(path: Path) -> str:
+    """The sentence about a state that cannot be taken up."""
+    return f"{path} is damaged or not a checkpoint of mispair; start the run again in another folder"
+
+
+def save_model(path: Path, networks: Mapping[str, nn.Module], about: dict[str, str]) -> None:
+    """Weights of the networks that score, with what is needed to build them."""
     tensors = {
-        f"{name}.{key}": value.detach().cpu().contiguous()
-        for name in scorers
-        for key, value in modules[name].state_dict().items()
+        f"{name}.{key}": value.detach().cpu().contiguous().clone()  # the library refuses weights that are shared
+        for name, network in networks.items()
+        for key, value in network.state_dict().items()
     }
-    metadata = {"format": str(FORMAT), "scorers": json.dumps(scorers), **about}
-    write_atomically(path, lambda temporary: temporary.write_bytes(save(tensors, metadata)))
+    metadata = {"format": str(FORMAT), "scorers": json.dumps(list(networks)), **about}
+    content = _in_order(save(tensors, metadata))
+    write_atomically(path, lambda temporary: temporary.write_bytes(content), "go on with --resume")
 
 
 def load_model(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, str]]:
     """Weights by scorer, and the metadata."""
-    if not path.exists():
-        raise InputError(f"{path.parent} is not a finished run: it has no {path.name}")
+    if not os.path.isfile(path):
+        raise InputError(f"{path.parent} has no model yet: there is no {path.name}")
     try:
         with safe_open(path, "pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} is damaged ({error}); train again or copy it anew") from error
+    except Exception as error:
+        raise InputError(f"{path} is damaged ({error!s:.80}); train again or copy it anew") from error
     if metadata.get("format") != str(FORMAT):
         raise InputError(f"{path} is not a model of this version of mispair")
-    states: dict[str, dict[str, Tensor]] = {name: {} for name in json.loads(metadata["scorers"])}
+    states: dict[str, dict[str, Tensor]] = {name: {} for name in _scorers(path, metadata)}
     for key, value in tensors.items():
-        name, inner = key.split(".", 1)
-        states.setdefault(name, {})[inner] = value
+        name, _, inner = key.partition(".")
+        if name not in states:
+            raise InputError(f"{path} is damaged: it holds {key[:60]!r}, which is of none of its networks")
+        states[name][inner] = value
     return states, metadata
+
+
+def _scorers(path: Path, metadata: dict[str, str]) -> list[str]:
+    try:
+        names = json.loads(metadata["scorers"])
+    except (KeyError, ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{path} does not say which networks it holds; train again or copy it anew")
+    return names
+
+
+def _in_order(content: bytes) -> bytes:
+    """The same safetensors file with its header in one order: the library writes metadata in any.
+
+    Layout: eight bytes with the length of the header, the header as JSON padded with spaces, the tensors.
+    """
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    about = header.pop("__metadata__", {})
+    ordered = {"__metadata__": dict(sorted(about.items())), **dict(sorted(header.items()))}
+    text = json.dumps(ordered, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + content[end:]

