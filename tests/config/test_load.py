@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from mispair.config.load import dump_config, load_config
-from mispair.methods import PRESETS
+from mispair.errors import InputError
+from mispair.methods import method_preset
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").rglob("*.yaml"))
 
@@ -13,7 +14,7 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").rglob("*.yaml"))
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_shipped_configuration_loads(path):
     config = load_config(path)
-    assert config.train.epochs > getattr(config.method, "warmup_epochs", 0)
+    assert config.train.epochs > config.method.warmup
 
 
 def test_there_are_shipped_configurations():
@@ -21,13 +22,15 @@ def test_there_are_shipped_configurations():
 
 
 def test_dump_and_load_give_the_same_configuration(tmp_path):
-    config = load_config(None, ["method.mass=0.2", "data.noise.rate=0.4", "model.name=sgr", "train.decay_at=[3, 7]"])
+    config = load_config(
+        None, ["method.transport.mass=0.2", "data.noise.rate=0.4", "model.name=sgr", "train.decay_at=[3, 7]"]
+    )
     (tmp_path / "config.yaml").write_text(dump_config(config))
     assert load_config(tmp_path / "config.yaml") == config
 
 
 def test_another_method_starts_from_its_own_defaults():
-    config = load_config(None, ["method.mass=0.2", "method.name=plain", "method.loss=infonce"])
+    config = load_config(None, ["method.transport.mass=0.2", "method.name=plain", "method.loss=infonce"])
     assert config.method.name == "plain"
     assert config.method.loss == "infonce"
 
@@ -39,27 +42,34 @@ def test_configurations_are_frozen():
 
 
 def test_published_variants_differ_from_the_default_and_from_each_other():
-    variants = [PRESETS[name]() for name in ("l2rm", "l2rm-paper", "l2rm-official")]
+    variants = [method_preset(name) for name in ("l2rm", "l2rm-paper", "l2rm-official")]
     assert len({str(v) for v in variants}) == 3
 
 
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
-        (["method.masss=0.1"], r"there is no method.masss; did you mean method.mass\?"),
+        (["method.masss=0.1"], r"there is no method.masss; did you mean method.transport.mass\?"),
         (["trian.epochs=3"], r"there is no trian; did you mean train\?"),
         (["train.epoch=3"], r"there is no train.epoch; did you mean train.epochs\?"),
         (["data.noise.rat=0.3"], r"there is no data.noise.rat; did you mean data.noise.rate\?"),
-        (["method.mass=0"], "method.mass: input should be greater than 0, got 0"),
-        (["method.mass=1.5"], "method.mass: input should be less than or equal to 1, got 1.5"),
-        (["method.cost=magic"], "method.cost: input should be 'learned', 'paper', 'score' or 'cosine', got 'magic'"),
-        (["method.name=l3rm"], "method.name=l3rm is unknown; known are 'plain', 'l2rm'"),
-        (["model.name=resnet"], "model.name=resnet is unknown"),
+        (["method.transport.mass=0"], "method.transport.mass: input should be greater than 0, got 0"),
+        (["method.transport.mass=1.5"], "method.transport.mass: input should be less than or equal to 1, got 1.5"),
+        (
+            ["method.cost.kind=magic"],
+            "method.cost.kind: input should be 'learned', 'paper', 'score' or 'cosine', got",
+        ),
+        (["method.mixture=beta"], "method.mixture is now method.split.mixture"),
+        (["method.cost=paper"], "method.cost is now method.cost.kind"),
+        (["method.one_group=none"], "method.one_group is now method.split.when_unimodal"),
+        (["method.split.mixtur=beta"], r"there is no method.split.mixtur; did you mean method.split.mixture\?"),
+        (["method.name=l3rm"], r"there is no method 'l3rm'; did you mean l2rm\? Known are plain, l2rm"),
+        (["model.name=resnet"], "there is no model 'resnet'; known are sgr, saf"),
         (["train.epochs=many"], "train.epochs: input should be a valid integer.*got 'many'"),
         (["train.epochs=3", "method.warmup_epochs=3"], "warmup_epochs=3 leaves nothing of train.epochs=3"),
         (["train.epochs"], "--set takes section.name=value, got 'train.epochs'"),
         (["=3"], "--set takes section.name=value"),
-        (["train.epochs={"], "is not a value"),
+        (["train.epochs={"], "is not valid YAML; quote text"),
     ],
 )
 def test_a_mistake_gets_one_sentence(sets, message):
@@ -88,11 +98,21 @@ def test_a_missing_file_gets_one_sentence(tmp_path):
         load_config(tmp_path / "none.yaml")
 
 
+def flat(section):
+    """{"a": 1, "b": {"c": 2}} -> {"a": 1, "b.c": 2}."""
+    values = {}
+    for key, value in section.items():
+        inner = {f"{key}.{name}": v for name, v in value.items()} if isinstance(value, dict) else {key: value}
+        values |= inner
+    return values
+
+
 @pytest.mark.parametrize("path", [p for p in CONFIGS if p.parent.name == "ablations"], ids=lambda p: p.stem)
 def test_an_ablation_differs_from_its_parent_in_one_value(path):
     parent = load_config(path.parents[1] / "demo" / "l2rm-vse.yaml").model_dump()
     ablated = load_config(path).model_dump()
-    changed = {key for key in parent["method"] if parent["method"][key] != ablated["method"][key]}
+    before, after = flat(parent["method"]), flat(ablated["method"])
+    changed = {key for key in before if before[key] != after[key]}
     assert len(changed) == 1
     assert {**parent, "method": None} == {**ablated, "method": None}
 
@@ -101,6 +121,32 @@ def test_an_ablation_differs_from_its_parent_in_one_value(path):
 def test_published_presets_are_what_the_files_say(data_set):
     for name in ("l2rm-paper", "l2rm-official"):
         written = load_config(CONFIGS[0].parents[1] / data_set / f"{name}-sgr.yaml").method
-        preset = PRESETS[name]()
-        same = {"warmup_epochs", "entropy"}  # these belong to the data set
+        preset = method_preset(name)
+        same = {"warmup_epochs": True, "transport": {"entropy"}}  # these belong to the data set
         assert written.model_dump(exclude=same) == preset.model_dump(exclude=same)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "sentence"),
+    [
+        ("seed=99999999999999999999999", "too large a number"),
+        ("seed=-1", "greater than or equal to 0"),
+        ("train.lr=.inf", "finite number"),
+        ("train.lr=.nan", "finite number"),
+        ("train.epochs=2024-05-06", "valid integer"),
+        ("train.epochs=" + "9" * 5000, "too long"),
+        ("train.epochs=" + "[" * 4000, "nested"),
+        ("train.epochs=" + "x" * 4000, "got 'xxx"),
+        ("x" * 4000 + "=1", "there is no xxx"),
+        ("a." * 4000 + "b=1", "there is no a"),
+        ("data.sides={a: 1}", "data.sides"),
+        ("1=2", "there is no 1"),
+        ("model=3", "model"),
+        ("method=[l2rm]", "method"),
+        ("method.name=2024-05-06", "no method '2024-05-06'"),
+    ],
+)
+def test_odd_values_get_one_short_sentence(assignment, sentence):
+    with pytest.raises(InputError, match=sentence) as error:
+        load_config(None, [assignment])
+    assert len(str(error.value)) < 400

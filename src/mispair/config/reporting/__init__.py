@@ -1,5 +1,0 @@
-"""From a run or an audit folder to the content of its page."""
-
-from mispair.config.reporting.build import build_page
-
-__all__ = ["build_page"]

@@ -1,0 +1,1 @@
+"""What each verb does, once: train, finish, evaluate, audit, report, demo."""

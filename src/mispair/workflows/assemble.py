@@ -1,0 +1,107 @@
+"""From a configuration to a trainer with its data, networks and method."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mispair.config.load import essence
+from mispair.config.schema import RunConfig
+from mispair.data import PairData, TokenStore, open_split
+from mispair.data.inspection.readiness import look_before_training
+from mispair.methods import build_method
+from mispair.models import InputSizes
+from mispair.protocols import Evaluator
+from mispair.retrieval.evaluate import RecallEvaluator
+from mispair.retrieval_module import RetrievalModule
+from mispair.runtime.engine import Engine
+from mispair.runtime.journal import Journal
+from mispair.runtime.randomness import Streams, seed_globally
+from mispair.runtime.run_folder import RunFolder
+from mispair.runtime.trainer import Trainer
+from mispair.workflows.head_start import started
+from mispair.workflows.known_pairs import known_pairs
+from mispair.workflows.networks import Network, OneNetwork, network_maker, tower_fingerprint
+from mispair.workflows.refuse_unfit import refuse_unfit
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything a training needs, ready to `trainer.fit()`."""
+
+    config: RunConfig
+    folder: RunFolder
+    trainer: Trainer
+    data: PairData
+    make: Callable[[], RetrievalModule]  # one more fresh network
+    notes: tuple[str, ...] = ()  # what a person should know of the data, one sentence each
+
+
+def assemble(
+    config: RunConfig,
+    folder: RunFolder,
+    engine: Engine,
+    journal: Journal,
+    *,
+    data: PairData | None = None,
+    evaluator: Evaluator | None = None,
+    network: Network | None = None,
+) -> Training:
+    """Open the data, look whether it can be trained on, build the networks and the method; nothing is written.
+
+    Args:
+        data: train on these pairs instead of the train split.
+        evaluator: judges each epoch instead of the recall on dev.
+        network: makes the networks instead of the configuration's model.
+    """
+    seed_globally(config.seed)
+    streams = Streams(config.seed)
+    splits = [_training_pairs(config) if data is None else data]
+    data = splits[0]
+    if evaluator is None:
+        splits.append(open_split(config.data, "dev", vocabulary=data.vocabulary))
+        evaluator = RecallEvaluator(splits[1])
+    notes = look_before_training(*splits)
+    sizes = input_sizes(data)
+    refuse_unfit(config, data, sizes, engine.device)
+    maker = network_maker(config, sizes, network)
+    make = started(maker, data)
+    method = build_method(config.method, make, config.train.batch_size)
+    if isinstance(maker, OneNetwork):
+        maker.training = True
+    about = {
+        "configuration": _hash(json.dumps(essence(config), sort_keys=True)),
+        "data": _hash(" ".join(split.content_hash for split in splits)),
+        "noise": data.noise_hash or "none",
+        "vocabulary": "none" if data.vocabulary is None else data.vocabulary.content_hash,
+        "sizes": json.dumps(sizes.model_dump()),
+    }
+    if config.data.live and config.data.encoder is not None:
+        about["towers"] = tower_fingerprint(config.data.encoder)
+    said = {"weights": data.table.weights, "decisions": data.table.known}
+    about |= {name: hashlib.sha256(v.tobytes()).hexdigest() for name, v in said.items() if v is not None}
+    trainer = Trainer(config.train, engine, data, method, evaluator, journal, streams, folder, about)
+    return Training(config, folder, trainer, data, make, notes)
+
+
+def _training_pairs(config: RunConfig) -> PairData:
+    """The train split, with what reviewers decided about its pairs."""
+    data = open_split(config.data, "train")
+    known = known_pairs(config, data.table)
+    return data if known is None else replace(data, table=replace(data.table, known=known))
+
+
+def input_sizes(data: PairData) -> InputSizes:
+    """What a model must know of the data. Region slots are fixed only where every image fills all of them."""
+    return InputSizes(
+        image_width=data.images.width,
+        vocabulary_size=data.texts.kinds if isinstance(data.texts, TokenStore) else None,
+        text_width=None if isinstance(data.texts, TokenStore) else data.texts.width,
+        regions=data.images.regions if data.images.lengths is None else None,
+    )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,284 @@
+"""From a run folder, or from models and data, to Verdicts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.audit.damage import MOST_TWINS
+from mispair.audit.facts import Origin
+from mispair.audit.judge import FEWEST, judge
+from mispair.audit.space import silent, space_of
+from mispair.audit.truth import who_belongs, with_truth
+from mispair.audit.verdicts import Verdicts
+from mispair.data import DataConfig, PairData, list_data_splits, open_split
+from mispair.data.features import FeatureStore
+from mispair.data.files.rows import read_rows
+from mispair.data.identity import content_hash
+from mispair.data.prepared_pictures import PreparedPictures
+from mispair.data.readers.dispatch import open_source
+from mispair.data.readers.table import located
+from mispair.data.splits import open_pairs
+from mispair.data.vocabulary import TokenStore
+from mispair.errors import InputError
+from mispair.progress import Tell
+from mispair.protocols import RetrievalModel
+from mispair.retrieval.evaluate import RecallEvaluator
+from mispair.workflows.crossfit import cross_fit
+from mispair.workflows.trained_run import TrainedRun, load_run
+
+_PATIENCE = 900.0  # seconds of a training up to which it is repeated for an audit
+
+
+def audit(
+    judge_with: str | os.PathLike[str] | TrainedRun | RetrievalModel | Sequence[RetrievalModel],
+    data: PairData | DataConfig | str | os.PathLike[str] | None = None,
+    *,
+    split: str | None = None,
+    folds: int | None = None,
+    truth: bool | str = False,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Judge every pair of `data` with a trained run or with models; `mispair.audit` says more of the arguments."""
+    if isinstance(judge_with, (str, os.PathLike)):
+        judge_with = load_run(Path(judge_with))
+    if isinstance(judge_with, TrainedRun):
+        config = judge_with.config.data
+        if isinstance(data, PairData):
+            return _with_models(judge_with.models, data, truth, tell)
+        if isinstance(data, DataConfig):
+            config = data
+        elif data is not None and not _same_place(config, os.fspath(data)):
+            of_its_own = dict.fromkeys(("noise", "features", "ids", "second"))
+            config = config.model_copy(update={"path": os.fspath(data), **of_its_own})
+        return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
+    if not isinstance(data, PairData):
+        raise InputError(
+            "models alone do not say what to judge: give the pairs too, opened with mispair.data.open_split"
+        )
+    if folds is not None:
+        raise InputError("cross-fitting trains again, so it needs a run, not models")
+    models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]
+    return _with_models(models, data, truth, tell)
+
+
+def _same_place(config: DataConfig, path: str) -> bool:
+    """Whether `path` is what the run was trained on: then everything it knows of that data holds."""
+    return path == config.path or (os.path.exists(path) and os.path.realpath(path) == os.path.realpath(config.path))
+
+
+def audit_run(
+    run: TrainedRun,
+    config: DataConfig,
+    *,
+    split: str | None = None,
+    folds: int | None = None,
+    truth: bool | str = False,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Judge the data `config` names; `truth` may be the name of a column of its table."""
+    own = config == run.config.data or _learned_from(run, config)
+    config = located(config)
+    splits = list_data_splits(config)
+    split = split or usual_split(config, splits)
+    data = open_split(config, split, vocabulary=run.vocabulary)
+    refuse_other_sizes(run, data)
+    _refuse_no_truth(config, data, truth)
+    learned = own and split in ("train", "all")
+    folds = _folds(run, folds, learned, data)
+    held = None
+    if folds:
+        dev = run.open_split("dev") if "dev" in splits or splits == ["all"] else data
+        held = cross_fit(run.config, data, RecallEvaluator(dev), folds, tell, run.network)
+    verdicts = judge(
+        space_of(run.models, data, tell),
+        data.table,
+        held=held,
+        held_out=held_out(folds, learned) + _unfinished(run),
+        learned=learned and not folds,
+        features=_features(data.images),
+        other_features=_others(config, split, splits),
+        run=str(run.folder),
+        data=origin_of(config, data),
+        tell=tell,
+    )
+    return _compared(verdicts, data, config, truth)
+
+
+def _learned_from(run: TrainedRun, config: DataConfig) -> bool:
+    """Whether these are the pairs the run was trained on, whatever their files are called and else hold."""
+    if run.config.data.noise is not None or config.noise is not None:
+        return False  # it learned from other pairs than lie there
+    try:
+        source, _, _ = open_pairs(config, "train")
+    except InputError:
+        return False
+    return bool(content_hash(source) == run.metrics.get("data", {}).get("hash"))
+
+
+def usual_split(config: DataConfig, splits: list[str]) -> str:
+    """Train, where mismatches are injected too; everything where there are no splits."""
+    if "train" in splits or config.noise is not None or not splits:
+        return "train"  # where there are none, opening it says what is missing
+    return "all" if "all" in splits else splits[0]
+
+
+def _folds(run: TrainedRun, asked: int | None, learned: bool, data: PairData) -> int:
+    """How many folds to cross-fit in, 0 for none: where nobody says, two if the run took minutes, not hours, and half
+    of the data is enough to train and to judge on."""
+    if asked is not None and asked > 0 and not learned:
+        raise InputError(
+            "cross-fitting is for the pairs a run was trained on; it has not seen these, so leave --folds out"
+        )
+    if asked is not None or not learned:
+        return asked or 0
+    if len(data.images) < 2 * FEWEST or len(data) < 3 * run.config.train.batch_size:
+        return 0
+    seconds = run.metrics.get("seconds")
+    return 2 if isinstance(seconds, (int, float)) and seconds <= _PATIENCE else 0
+
+
+def held_out(folds: int, learned: bool) -> str:
+    """How it was avoided that a memorised pair looks right, or that it was not."""
+    if folds:
+        return f"cross-fitting in {folds} folds"
+    if not learned:
+        return "the model has not seen these pairs"
+    return "the model's own scores: pairs it has learned by heart look right, --folds 2 avoids that"
+
+
+def _unfinished(run: TrainedRun) -> str:
+    if run.finished:
+        return ""
+    return f"; the run is not finished, {len(run.history)} of {run.config.train.epochs} epochs"
+
+
+def _with_models(models: Sequence[RetrievalModel], data: PairData, truth: bool | str, tell: Tell) -> Verdicts:
+    about: Origin = {"path": data.name, "split": data.split, "format": None, "hash": data.content_hash}
+    learned = data.split in ("train", "all")  # nobody says; these are what models learn from
+    verdicts = judge(
+        space_of(models, data, tell),
+        data.table,
+        held_out=held_out(0, learned),
+        learned=learned,
+        features=_features(data.images),
+        data=about,
+        tell=tell,
+    )
+    return _compared(verdicts, data, None, truth)
+
+
+def refuse_other_sizes(run: TrainedRun, data: PairData) -> None:
+    """Raise InputError where the data is not of the kind and widths that the run was trained on."""
+    sizes = json.loads(run.about["sizes"])
+    if data.images.width != sizes["image_width"]:
+        raise InputError(
+            f"{data.name} has {data.sides[0]} features of width {data.images.width}, but {run.folder} was trained on"
+            f" {sizes['image_width']}; audit the data it was trained on or features of the same network"
+        )
+    words = isinstance(data.texts, TokenStore)
+    if words != (sizes["vocabulary_size"] is not None):
+        raise InputError(
+            f"{data.name} has {'captions' if words else 'features'} as its {data.sides[1]} side, but {run.folder} was"
+            f" trained on {'features' if words else 'captions'}; audit data of the same kind"
+        )
+    if not words and isinstance(data.texts, FeatureStore) and data.texts.width != sizes["text_width"]:
+        raise InputError(
+            f"{data.name} has {data.sides[1]} features of width {data.texts.width}, but {run.folder} was trained on"
+            f" {sizes['text_width']}; audit the data it was trained on or features of the same network"
+        )
+
+
+def _features(store: FeatureStore | PreparedPictures) -> Tensor | None:
+    """Mean region of every image, (I, F); None for pictures, and where there are too many to compare each with each."""
+    if len(store) > MOST_TWINS or not isinstance(store, FeatureStore):
+        return None
+    return torch.cat([torch.from_numpy(block.mean(1)) for block in store.blocks(1024)])
+
+
+def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tensor]:
+    others = {}
+    for name in splits:
+        if name not in (split, "all") and split != "all":
+            store = open_source(config, name).images
+            features = None if store is None else _features(store)
+            if features is not None:
+                others[name] = features
+    return others
+
+
+def origin_of(config: DataConfig, data: PairData) -> Origin:
+    """What is needed to open the data again, and to see whether it is still the same."""
+    files = {name: getattr(config, name) for name in ("path", "features", "ids", "second", "images", "vocabulary")}
+    absolute = {name: os.path.abspath(file) for name, file in files.items() if file not in (None, "scenes")}
+    path = absolute.get("path", "scenes")
+    values = config.model_dump(mode="json") | absolute
+    if config.noise is not None and config.noise.index is not None:
+        values["noise"]["index"] = os.path.abspath(config.noise.index)
+    kind = "scenes" if path == "scenes" else Path(path).suffix.lower().lstrip(".")
+    return {
+        "path": path,
+        "split": data.split,
+        "format": kind if kind not in ("", "npy") else "arrays" if data.vocabulary is None else "folder",
+        "hash": data.content_hash,
+        "noise_hash": data.noise_hash,
+        "config": values,
+    }
+
+
+def _compared(verdicts: Verdicts, data: PairData, config: DataConfig | None, truth: bool | str) -> Verdicts:
+    if truth is False:
+        return verdicts
+    table = data.table
+    if isinstance(truth, str):
+        assert config is not None
+        mismatched = _truth_column(config, data.split, truth)
+        return with_truth(verdicts, mismatched, table.image_rows, table.text_rows, None)
+    _refuse_no_truth(config, data, truth)
+    assert table.truth is not None
+    return with_truth(verdicts, table.truth.mismatched, table.image_rows, table.text_rows, who_belongs(data))
+
+
+def _refuse_no_truth(config: DataConfig | None, data: PairData, truth: bool | str) -> None:
+    """Before anything is judged, which may take long."""
+    if isinstance(truth, str):
+        assert config is not None
+        _truth_column(config, data.split, truth)
+    elif truth and data.table.truth is None:
+        raise InputError(
+            f"nobody injected mismatches into {data.name}, so there is no truth to compare with; name a column of the"
+            " table that says which pairs are mismatched: --truth-column NAME"
+        )
+
+
+_YES = {"1", "1.0", "true", "yes", "mismatched", "wrong"}
+_NO = {"0", "0.0", "false", "no", "matched", "right"}
+
+
+def _truth_column(config: DataConfig, split: str, name: str) -> NDArray[np.bool_]:
+    """Which pairs a column of the table calls mismatched."""
+    lines = open_source(config, split).lines
+    if lines is None:
+        raise InputError(
+            f"{config.path} is no table, so it has no column {name!r}; --truth compares with injected mismatches"
+        )
+    rows = read_rows(Path(config.path))
+    if name not in rows.columns:
+        raise InputError(f"{config.path} has no column {name!r}; its columns are {', '.join(rows.header)}")
+    said = dict(zip(rows.lines, rows.columns[name], strict=True))
+    mismatched = np.empty(len(lines), bool)
+    for pair, line in enumerate(lines.tolist()):
+        word = str(said[line]).strip().lower()
+        if word not in _YES | _NO:
+            raise InputError(
+                f"{config.path}, line {line}: column {name!r} holds {word[:40]!r}; expected 1 or 0, true or false"
+            )
+        mismatched[pair] = word in _YES
+    return mismatched

@@ -1,0 +1,25 @@
+"""Judge pairs of pictures and captions by an encoder that puts both into one space: no training at all."""
+
+from __future__ import annotations
+
+from mispair.audit.verdicts import Verdicts
+from mispair.data.config import DataConfig
+from mispair.progress import Tell
+from mispair.workflows.embed import Encoding, encode_jointly, silent
+from mispair.workflows.quick_audit import quick_audit_files
+
+
+def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell: Tell = silent) -> Verdicts:
+    """`quick_audit` of the encoder's vectors of all pairs of a data set. What is encoded is kept in the cache.
+
+    Raises:
+        InputError: the encoder has no common space for pictures and texts; pictures that cannot be had or decoded,
+            unless `missing: skip`.
+    """
+    encoded = encode_jointly(config, encoding or Encoding(config.encoder or "basic"), tell)
+    features, texts = encoded.config.features, encoded.config.second
+    assert features is not None
+    assert texts is not None
+    # Named with its features: pairs whose picture was left out are left out again when the data is reopened.
+    named = encoded.config.model_copy(update={"second": None})
+    return quick_audit_files(features, texts, data=named, tell=tell)

@@ -1,0 +1,273 @@
+"""Pictures and captions of a data set through an encoder, once: into the cache, and from there into feature files.
+
+What comes out is the same data set with `features` (and, where asked for, `second`) set, so that everything that reads
+features reads raw pictures too, and `fix` still rewrites the files the pictures came with.
+Letters: I distinct images, M texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mispair.atomic import write_atomically, write_text
+from mispair.cache import cache_folder
+from mispair.data.config import DataConfig
+from mispair.data.picture_store import Pictures
+from mispair.data.readers.dispatch import list_data_splits, open_pairing
+from mispair.data.source import Source
+from mispair.encoders.pipeline import Encodings, Failure, PictureItem, encode_pictures, encode_texts
+from mispair.encoders.pipeline import Progress as EncodingProgress
+from mispair.encoders.protocol import Encoder
+from mispair.encoders.registry import open_encoder
+from mispair.errors import InputError
+from mispair.progress import Tell
+from mispair.workflows.embed_shards import part_of
+from mispair.workflows.trained_run import TrainedRun
+
+DEFAULT = "basic"
+FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
+_ROWS = 1024  # copied at a time
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How pictures and captions are encoded."""
+
+    encoder: str | Encoder = DEFAULT
+    cells: bool = False  # a grid of vectors per picture instead of one
+    texts: bool | None = None  # captions as the encoder's vectors (True) or as words; None: vectors where pairs are few
+    batch: int = 32
+    workers: int | None = None  # threads that decode; None: one per core
+    device: str = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedData:
+    """What encoding a data set gave."""
+
+    config: DataConfig  # with `features` set, and `second` where captions were encoded
+    source: Source  # all splits, as they lie there
+    encoder: Encoder
+    failures: tuple[Failure, ...]  # pictures that could not be had or encoded; their pairs have no features
+    encoded: int  # pictures encoded by this call; the others were in the cache
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def needs_encoding(config: DataConfig) -> bool:
+    """Whether this is raw data: pictures, and no features of them."""
+    if config.path == "scenes" or config.features is not None:
+        return False
+    source = open_pairing(config, list_data_splits(config)[0])
+    return source.images is None and source.pictures is not None
+
+
+def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Tell = silent) -> DataConfig:
+    """The configuration with features: its own where it has some, else its pictures are encoded first.
+
+    Raises:
+        InputError: pictures that cannot be had or decoded, unless `missing: skip`; the encoder's weights are not here;
+            the cache cannot be written.
+    """
+    if not needs_encoding(config):
+        return config
+    if config.second is not None:
+        encoding = replace(encoding or Encoding(config.encoder or DEFAULT, config.cells), texts=False)
+    return encode_data(config, encoding or Encoding(config.encoder or DEFAULT, config.cells), tell).config
+
+
+def read_as(run: TrainedRun, config: DataConfig, tell: Tell = silent) -> DataConfig:
+    """Other data as a run read its own: pictures are encoded as those it was trained on, captions too."""
+    own = run.config.data
+    encoding = Encoding(own.encoder or DEFAULT, own.cells, texts=own.encoder is not None and own.second is not None)
+    return with_features(config, encoding, tell)
+
+
+def encode_data(
+    config: DataConfig,
+    encoding: Encoding,
+    tell: Tell = silent,
+    folder: Path | None = None,
+    shard: tuple[int, int] | None = None,
+) -> EncodedData:
+    """Encode the pictures of all splits, and the captions where asked for; what the cache holds is not done again.
+
+    Args:
+        folder: where the feature files go; None: into the cache.
+        shard: (i, n) for the i-th of n shares of the pictures and their captions alone.
+
+    Raises:
+        InputError: as `with_features` does.
+    """
+    source = _open_raw(config)
+    if shard is not None:
+        source = part_of(source, *shard)
+    assert source.pictures is not None
+    encoder = open_encoder(encoding.encoder, device=encoding.device)
+    output = "cells" if encoding.cells else "vector"
+    done = _encode_pictures(encoder, source.pictures, output, encoding, tell)
+    _refuse_failed(config, done)
+    ids = list(source.image_ids or ())
+    features = _write_pictures(done, output, encoder, ids, folder)
+    update: dict[str, Any] = {"features": str(features), "ids": None}
+    update |= {"encoder": encoder.name, "cells": encoding.cells}
+    if _wants_texts(encoding, encoder, source):
+        # The texts of a shard are counted from its own first one.
+        texts = source if shard is None else replace(source, positions=np.arange(len(source.image_of_text)), listed=0)
+        update["second"] = str(_write_texts(encoder, texts, tell, folder))
+    absent = (Failure(None, name, reason) for name, reason in source.no_picture.items())
+    return EncodedData(config.model_copy(update=update), source, encoder, (*done.failed, *absent), done.encoded)
+
+
+def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) -> EncodedData:
+    """The same, with the pictures in the space of the texts: `features` and `second` may be compared as they are.
+
+    Raises:
+        InputError: the encoder has no common space, or as `with_features` does.
+    """
+    encoder = open_encoder(encoding.encoder, device=encoding.device)
+    if not encoder.joint:
+        raise InputError(
+            f"the encoder '{encoder.name}' has no common space for pictures and texts, so it cannot judge pairs without"
+            " training; add --train, or choose one that has (mispair encoders)"
+        )
+    encoded = encode_data(config, replace(encoding, cells=False, texts=True), tell)
+    assert encoded.config.features is not None
+    given = Path(encoded.config.features)
+    joint = given.with_name("joint.npy")
+    if not joint.exists():
+        vectors = np.load(given, mmap_mode="r", allow_pickle=False)
+        blocks = [encoder.in_text_space(np.array(vectors[k : k + _ROWS])) for k in range(0, len(vectors), _ROWS)]
+        write_atomically(joint, partial(_save, blocks))
+    ids = given.with_name("features_ids.txt").read_text(encoding="utf-8")
+    write_text(given.with_name("joint_ids.txt"), ids)
+    config = encoded.config.model_copy(update={"features": str(joint)})
+    return EncodedData(config, encoded.source, encoded.encoder, encoded.failures, encoded.encoded)
+
+
+def write_rows(path: Path, array: NDArray[Any], rows: NDArray[np.int64]) -> None:
+    """The rows of an array as a .npy file, a few at a time; whole or not at all."""
+
+    def write(target: Path) -> None:
+        header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
+        with target.open("wb") as out:
+            np.lib.format.write_array_header_1_0(out, {**header, "shape": (len(rows), *array.shape[1:])})
+            for start in range(0, len(rows), _ROWS):
+                out.write(np.ascontiguousarray(array[rows[start : start + _ROWS]]).tobytes())
+
+    write_atomically(path, write)
+
+
+def _wants_texts(encoding: Encoding, encoder: Encoder, source: Source) -> bool:
+    if encoding.texts is not None:
+        return encoding.texts
+    known = "vector" in encoder.texts and source.captions is not None
+    return known and not encoding.cells and len(source.image_of_text) < FEW_PAIRS
+
+
+def _open_raw(config: DataConfig) -> Source:
+    source = open_pairing(config.model_copy(update={"limit": None}), "all")
+    if source.pictures is None and any("://" in name[:12] for name in source.image_ids or ()):
+        raise InputError(
+            f"{config.path} names pictures on the web, which are not fetched; download them with img2dataset and give"
+            " the folder it writes as DATA, or say where they are: --images"
+        )
+    if source.pictures is None:
+        raise InputError(
+            f"{config.path} names no pictures that were found; expected some to encode, so say where they are: --images"
+        )
+    if config.missing == "refuse":
+        for finding in source.findings:
+            if finding.left_out:
+                raise InputError(finding.text)
+    return source
+
+
+def _encode_pictures(encoder: Encoder, pictures: Pictures, output: str, encoding: Encoding, tell: Tell) -> Encodings:
+    # Cells bring the vector along: it costs nothing while the network runs, and an audit or a search will ask for it.
+    outputs = (output, "vector") if output == "cells" and "vector" in encoder.images else (output,)
+    return encode_pictures(
+        encoder,
+        _items(pictures),
+        cache_folder(),
+        outputs,
+        total=len(pictures),
+        batch=encoding.batch,
+        workers=encoding.workers,
+        tell=_teller(tell, "encoding pictures", len(pictures)),
+    )
+
+
+def _items(pictures: Pictures) -> Iterator[PictureItem]:
+    for row, name in enumerate(pictures.names):
+        yield PictureItem(name, partial(pictures.read, row))
+
+
+def _teller(tell: Tell, what: str, total: int) -> Callable[[EncodingProgress], None]:
+    return lambda progress: tell(what, progress.done, progress.total or total)
+
+
+def _refuse_failed(config: DataConfig, done: Encodings) -> None:
+    failed = done.failed
+    shown = ", ".join(f"{failure.name}: {failure.reason}" for failure in failed[:2]) + (" ..." if failed[2:] else "")
+    if len(failed) == len(done.keys):
+        raise InputError(f"{config.path}: none of its {len(failed):,} pictures can be decoded ({shown})")
+    if failed and config.missing == "refuse":
+        raise InputError(
+            f"{config.path}: {len(failed):,} pictures cannot be decoded ({shown}); replace them, or leave their pairs"
+            " out with --missing skip"
+        )
+
+
+def _write_pictures(done: Encodings, output: str, encoder: Encoder, ids: list[str], folder: Path | None) -> Path:
+    """The rows of these pictures as an array of their own, a list of ids beside it; in the cache it is made once."""
+    broken = next((name for name in ids if "\n" in name or name != name.strip()), None)
+    if broken is not None:
+        raise InputError(f"the image id {broken!r} holds a line break or spaces at its ends; rename it")
+    good = [position for position, key in enumerate(done.keys) if key is not None]
+    keys = b"".join(key or b"-" for key in done.keys)
+    folder = folder or _folder(encoder, [output, hashlib.sha256(keys).hexdigest(), *ids])
+    features = folder / "features.npy"
+    if not features.exists():
+        write_text(features.with_name("features_ids.txt"), "".join(f"{ids[position]}\n" for position in good))
+        write_rows(features, done.tables[output].array(), done.rows(output)[good])
+    return features
+
+
+def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | None) -> Path:
+    """(listed, d): a vector for every text of the data set; zeros for those whose picture is missing."""
+    if source.captions is None:
+        raise InputError(f"{source.name} holds no captions; expected a table of pairs as DATA, pictures with --images")
+    assert source.positions is not None, "pictures come with a list of pairs"
+    told = _teller(tell, "encoding captions", len(source.captions))
+    done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=told)
+    keys = b"".join(key or b"-" for key in done.keys)
+    positions = source.positions.tobytes()
+    parts = ["texts", hashlib.sha256(keys + positions).hexdigest(), str(source.listed)]
+    path = (folder or _folder(encoder, parts)) / "texts.npy"
+    if not path.exists():
+        vectors = np.zeros((source.listed or len(source.image_of_text), *done.tables["vector"].shape), np.float32)
+        vectors[source.positions] = done.tables["vector"].array()[done.rows("vector")]
+        write_atomically(path, partial(_save, [vectors]))
+    return path
+
+
+def _folder(encoder: Encoder, parts: list[str]) -> Path:
+    key = json.dumps([encoder.fingerprint, *parts]).encode(errors="surrogatepass")
+    return cache_folder() / "data" / hashlib.sha256(key).hexdigest()[:32]
+
+
+def _save(blocks: list[NDArray[np.float32]], path: Path) -> None:
+    with path.open("wb") as out:
+        np.save(out, np.concatenate(blocks), allow_pickle=False)

@@ -1,0 +1,119 @@
+"""After the last epoch: score the best model on test, write the summary and the model card."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mispair.atomic import write_text
+from mispair.data import DataConfig, list_data_splits, open_split
+from mispair.data.readers.dispatch import open_pairing
+from mispair.errors import InputError
+from mispair.functional.detection import detection_metrics
+from mispair.functional.mismatch_rate import estimate_mismatch, normal_scores
+from mispair.functional.mixture import fit_mixture
+from mispair.retrieval.evaluate import RecallEvaluator
+from mispair.retrieval_module import RetrievalModule
+from mispair.workflows.assemble import Training
+from mispair.workflows.best_models import best_models
+from mispair.workflows.model_card import model_card
+from mispair.workflows.rematching_truth import write_rematching
+from mispair.workflows.stand_ins import refit_stand_ins
+
+
+def finish(training: Training) -> dict[str, Any]:
+    """The summary of the run, also written to its folder."""
+    config, folder, trainer = training.config, training.folder, training.trainer
+    progress, data = trainer.progress, training.data
+    if not folder.alignment_file.exists():
+        write_rematching(training, progress.epoch - 1)
+    refit_stand_ins(training)
+    summary: dict[str, Any] = {
+        "method": config.method.name,
+        "model": config.model.name,
+        "seed": config.seed,
+        "best_epoch": progress.best_epoch,
+        "seconds": progress.seconds,
+        "dev": progress.best_metrics,
+        "data": {"name": data.name, "pairs": len(data), "hash": data.content_hash},
+        "noise": _noise(training),
+        "cost": {
+            "networks_trained": sum(isinstance(module, RetrievalModule) for module in trainer.method.modules.values()),
+            "networks_scored": len(trainer.method.networks),
+            "steps": trainer.engine.steps,
+            # How often the pairs of the data went through a network, all networks together: to learn, and to judge.
+            "passes": round(trainer.engine.learned / len(data), 2),
+            "forward_passes": round(trainer.engine.judged / len(data), 2),
+        },
+    }
+    if _has_test(config.data):
+        test = open_split(config.data, "test", vocabulary=data.vocabulary)
+        summary["test"] = RecallEvaluator(test)(best_models(training))
+    summary |= _split_summary(training)
+    rematching = folder.rematching()
+    if rematching is not None:
+        summary["rematching"] = rematching
+    folder.write_summary(summary)
+    write_text(folder.card_file, model_card(config, summary))
+    return summary
+
+
+def _has_test(data: DataConfig) -> bool:
+    """Whether there is a test split, of its own or held out; the part of few images may have come out empty."""
+    splits = list_data_splits(data)
+    if splits != ["all"]:
+        return "test" in splits
+    try:
+        open_pairing(data, "test")
+    except InputError:
+        return False
+    return True
+
+
+def _split_summary(training: Training) -> dict[str, Any]:
+    split = training.folder.last_split()
+    if split is None:
+        return {}
+    if "repaired" in split:  # pairs mismatched on purpose were judged too
+        scores = normal_scores(split["signal"], split["repaired"])
+        estimate = estimate_mismatch(scores, training.data.table.image_rows)
+        rate, interval, apart = estimate.rate, (estimate.low, estimate.high), estimate.conclusive
+    else:
+        fit = fit_mixture(split["signal"], training.config.method.mixture_family)
+        nobody = not split["mismatched"].any()  # one group of losses: what the upper component holds is an upper bound
+        rate = 0.0 if nobody else fit.mismatch_rate
+        interval = (0.0, fit.mismatch_rate) if nobody else fit.mismatch_rate_ci
+        apart = fit.bimodal
+    judged: dict[str, Any] = {
+        "mismatch_rate": rate,
+        "mismatch_rate_ci": interval,
+        "bimodal": apart,
+        "rate_estimated": "repaired" in split,  # not so where it was split by losses
+        "called_mismatched": float(split["mismatched"].mean()),
+    }
+    truth = training.data.table.truth
+    if truth is not None:
+        judged["detection"] = detection_metrics(split["posterior"], truth.mismatched)
+    return judged
+
+
+def _noise(training: Training) -> dict[str, Any]:
+    truth, noise = training.data.table.truth, training.config.data.noise
+    if truth is None or noise is None:
+        return {"text": "as the data came", "rate": None, "hash": None}
+    rate = float(truth.mismatched.mean())
+    kind = (
+        "index file"
+        if noise.index
+        else "shift"
+        if noise.shift
+        else "repeat"
+        if noise.repeat
+        else f"{noise.protocol} protocol"
+    )
+    short = (training.data.noise_hash or "")[:16]
+    return {
+        "text": f"{rate:.3f} of the pairs mismatched on purpose ({kind}), hash `{short}`",
+        "rate": rate,
+        "protocol": kind,
+        "hash": training.data.noise_hash,
+    }

@@ -1,0 +1,201 @@
+"""What is judged in shards, opened as vectors: two arrays, a folder of `mispair embed`, or data seen by a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mispair.atomic import write_text
+from mispair.audit.space import Space, space_of
+from mispair.data import PairData, open_split
+from mispair.data.config import DataConfig
+from mispair.data.files.reading import plain_file
+from mispair.data.identity import content_hash
+from mispair.data.readers.dispatch import open_source
+from mispair.encoders.registry import open_encoder
+from mispair.errors import InputError
+from mispair.scale.judging import About
+from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
+from mispair.section import Section
+from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
+from mispair.workflows.trained_run import TrainedRun, load_run
+
+_NAME = "subject.json"
+_PROBE = 32  # items of each side on which it is seen whether products of vectors are the score
+
+
+class Subject(Section):
+    """What is judged: enough to open it again, on another machine that sees the same files."""
+
+    data: DataConfig  # with both sides as vectors, unless a run or an encoder makes them
+    origin: DataConfig | None = None  # what `fix` rewrites, where that is not `data`
+    run: str | None = None
+    encoder: str | None = None  # whose picture vectors are led into the space of its texts
+    parts: tuple[str, ...] = ()  # folders of `mispair embed`, one after the other, that make up the data
+    split: str = "all"
+
+    @classmethod
+    def of_embeddings(cls, first: str, second: str, table: DataConfig | None) -> Subject:
+        """Two .npy files, and the table whose rows they are, where there is one."""
+        a, b = os.path.abspath(first), os.path.abspath(second)
+        if table is None:
+            return cls(data=DataConfig(path=a, second=b))
+        origin = table.model_copy(update={"path": os.path.abspath(table.path)})
+        return cls(data=origin.model_copy(update={"features": a, "second": b}), origin=origin)
+
+    @classmethod
+    def of_folder(cls, folder: str) -> Subject:
+        """A folder that `mispair embed` wrote. Raises InputError where it is none."""
+        path = Path(os.path.abspath(folder))
+        about = plain_file(path / "encoder.json", "what made the features of a folder of mispair embed")
+        try:
+            name, output = (json.loads(about.read_text(encoding="utf-8"))[key] for key in ("encoder", "output"))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{about} is damaged; embed the data again") from None
+        if output != "vector" or not (path / "texts.npy").exists():
+            raise InputError(
+                f"{folder} holds cells or no vectors of its captions; embed without --cells, with an encoder that"
+                " knows texts"
+            )
+        config = DataConfig(path=str(path))
+        return cls(data=config.model_copy(update={"second": str(path / "texts.npy")}), origin=config, encoder=str(name))
+
+    def save(self, folder: Path) -> None:
+        write_text(folder / _NAME, self.model_dump_json(indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Subject:
+        path = plain_file(folder / _NAME, "what the shards of this folder are of")
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except ValueError:
+            raise InputError(f"{path} is damaged; write a shard again: mispair audit ... --shard 1/4") from None
+
+
+def open_vectors(subject: Subject) -> PairVectors:
+    """The pairs as vectors. Raises InputError where they cannot be had."""
+    if subject.run is not None:
+        return _of_run(load_run(Path(subject.run)), subject)[0]
+    if subject.parts:
+        return join_pairs([open_vectors(Subject.of_folder(folder)) for folder in subject.parts])
+    config = subject.data
+    source = open_source(config, "all")
+    if source.images is None or source.text_features is None:
+        raise InputError(f"{config.path} holds no vectors of both sides; embed it first: mispair embed {config.path}")
+    data = PairVectors.of_source(source, (config.features or config.path, config.second or config.path))
+    return data if subject.encoder is None else _in_one_space(data, subject.encoder)
+
+
+def about_subject(subject: Subject) -> About:
+    """What to say of the data in the facts; a hash of all of it among that, so it is asked for once, at the end."""
+    if subject.run is not None:
+        return _of_run(load_run(Path(subject.run)), subject)[1]
+    if subject.parts:
+        return About({"path": subject.data.path, "split": "all", "format": "parts", "hash": None})
+    origin = subject.origin or subject.data
+    kind = "arrays" if subject.origin is None else os.path.splitext(origin.path)[1].lower().lstrip(".")
+    return About(
+        {
+            "path": origin.path, "split": "all", "format": kind or "folder",
+            "hash": content_hash(open_source(origin, "all")),
+            "noise_hash": None, "config": origin.model_dump(mode="json"),
+        }
+    )  # fmt: skip
+
+
+def _in_one_space(data: PairVectors, name: str) -> PairVectors:
+    encoder = open_encoder(name)
+    if not encoder.joint:
+        raise InputError(
+            f"the encoder '{name}' has no common space for pictures and texts, so it cannot judge pairs without"
+            " training; choose one that has (mispair encoders)"
+        )
+    assert isinstance(data.images, StoredSide)
+    images = StoredSide(data.images.name, data.images.store, encoder.in_text_space)
+    return PairVectors(
+        images, data.texts, data.image_of, data.captions, data.image_ids, data.pair_ids, encoder.fingerprint
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _RunSide:
+    """One side of a split as the networks of a run see it."""
+
+    run: TrainedRun
+    data: PairData
+    rows: Rows  # (.,) row of the split's store for each row asked for
+    of_images: bool
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: Rows) -> Floats32:
+        mine = self.rows[rows]
+        some = np.zeros(1, np.int64)  # the other side is not asked for
+        space = space_of(
+            self.run.models,
+            self.data,
+            image_rows=mine if self.of_images else some,
+            text_rows=some if self.of_images else mine,
+        )
+        vectors: Floats32 = (space.images if self.of_images else space.texts).numpy()
+        return vectors
+
+    def stored(self, rows: Rows) -> Floats32:
+        return self.take(rows)
+
+
+def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, About]:
+    data = open_split(subject.data, subject.split, vocabulary=run.vocabulary)
+    refuse_other_sizes(run, data)
+    with torch.no_grad():
+        few = [np.arange(min(_PROBE, count)) for count in (len(data.images), len(data.image_of_text))]
+        probe: Space = space_of(run.models, data, image_rows=few[0], text_rows=few[1])
+    if probe.fine is not None:
+        raise InputError(
+            f"{run.folder} scores regions and words, not one vector for each side, so it cannot judge in shards;"
+            " audit without --shard, or train a model with vectors: --model vse"
+        )
+    table = data.table
+    learned = subject.data == run.config.data and subject.split in ("train", "all")
+    pairs = PairVectors(
+        _RunSide(run, data, np.arange(len(data.images)), True, "images of the run"),
+        _RunSide(run, data, table.text_rows, False, "texts of the run"),
+        table.image_rows,
+        None if table.captions is None else _Shown(table.captions, table.text_rows),
+        table.image_ids,
+        None if table.text_ids is None else _Shown(table.text_ids, table.text_rows),
+        run.about.get("hash", "") or json.dumps(run.about, sort_keys=True),
+    )
+    return pairs, About(origin_of(subject.data, data), held_out(0, learned), learned, str(run.folder))
+
+
+class _Shown(Sequence[str]):
+    """Texts by pair: those of the rows that the pairs show."""
+
+    def __init__(self, texts: Sequence[str], rows: Rows) -> None:
+        self._texts, self._rows = texts, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, pair: Any) -> Any:
+        return self._texts[int(self._rows[pair])]
+
+
+def subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
+    """A run and the data it shall judge."""
+    from mispair.data import list_data_splits
+    from mispair.data.readers.table import located
+
+    config = located(config)
+    chosen = split or usual_split(config, list_data_splits(config))
+    return Subject(data=config, run=os.path.abspath(run.folder), split=chosen)

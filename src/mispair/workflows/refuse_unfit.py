@@ -1,0 +1,53 @@
+"""Whether a configuration can be trained on this data and machine at all: asked before anything is allocated."""
+
+from __future__ import annotations
+
+import torch
+
+from mispair.config.schema import RunConfig
+from mispair.data import PairData
+from mispair.errors import InputError
+from mispair.memory import refuse_beyond_memory
+from mispair.methods import about_method
+from mispair.models import InputSizes, build_model
+from mispair.models.own import OwnConfig
+
+FEWEST = 20  # pairs whose losses can be told apart; an audit needs as many
+_USUAL = 4096  # sizes up to this fit anywhere; counting weights takes a second the first time
+_COPIES = 4  # of every weight while training: itself, its gradient, and the two moments of Adam
+
+
+def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: torch.device) -> None:
+    """Raise InputError for too few pairs, or for networks that do not fit into memory."""
+    if len(data) < FEWEST:
+        raise InputError(
+            f"{data.name} has {len(data)} pairs to train on; matched and mismatched ones cannot be told apart in fewer "
+            f"than {FEWEST}"
+        )
+    values = config.model.model_dump().values()
+    if isinstance(config.model, OwnConfig) or max((v for v in values if type(v) is int), default=0) <= _USUAL:
+        return
+    weights = _count_weights(config, sizes)
+    networks = about_method(config.method.name).networks
+    if device.type == "cpu":
+        refuse_beyond_memory(
+            weights * networks * _COPIES * 4,
+            f"training {networks if networks > 1 else 'a'} {config.model.name} of {weights:,} weights",
+            "choose a smaller model: --model vse:small, or lower model.embed",
+        )
+
+
+def _count_weights(config: RunConfig, sizes: InputSizes) -> int:
+    """Of one network, made where nothing is allocated; the generators are left as they were."""
+    before = torch.get_rng_state()
+    try:
+        with torch.device("meta"):
+            return sum(parameter.numel() for parameter in build_model(config.model, sizes).parameters())
+    except InputError:
+        raise
+    except (RuntimeError, OverflowError, TypeError, ValueError):  # more than torch can count
+        raise InputError(
+            f"a {config.model.name} of these sizes is too large for any memory; lower model.embed"
+        ) from None
+    finally:
+        torch.set_rng_state(before)

@@ -1,0 +1,80 @@
+"""The answer in a few sentences: how many pairs are wrong, what they should have been, what to do, how sure it is."""
+
+from __future__ import annotations
+
+from mispair.audit.fixing.expectation import advise
+from mispair.audit.verdicts import Verdicts, issues_sentence, rate_sentence
+from mispair.rate_words import training_rate_words
+from mispair.workflows.report.pairs import Judged
+from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls
+
+
+def answer(run: RunRecord | None, audit: Verdicts | None, judged: Judged | None) -> tuple[list[str], list[str]]:
+    """Sentences, and cautions that go with them."""
+    sentences = [
+        _how_many(run, audit, judged),
+        _what_instead(audit, judged),
+        _what_to_do(audit),
+        _how_sure(run, audit),
+    ]
+    return [sentence for sentence in sentences if sentence], _cautions(run, audit)
+
+
+def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: Judged | None) -> str:
+    """The rate is the audit's alone: what a training splits by is no estimate."""
+    if audit is not None:
+        return f"{rate_sentence(audit.facts)} {issues_sentence(audit.facts)}"
+    assert run is not None, "a page is about a run or an audit"
+    if judged is None:
+        return f"This is a {run.config.method.name} run: it learns from every pair as it is and judges none."
+    called = sum(pair.flagged for pair in judged.pairs)
+    words = training_rate_words(run.summary)
+    said = f"Training treated {called:,} of {len(judged.pairs):,} pairs as mismatched." if words is None else words
+    return f"{said} How many are, an audit estimates (mispair audit {run.path})."
+
+
+def _what_instead(audit: Verdicts | None, judged: Judged | None) -> str:
+    if judged is None:
+        return ""
+    wrong = sum(pair.flagged for pair in judged.pairs)
+    if not wrong:
+        return ""
+    if audit is None:
+        return "Below are the worst of them, with captions of the set that fit their pictures better."
+    better = sum(pair.flagged and pair.proposed_caption is not None for pair in judged.pairs)
+    swaps = sum(pair.swap_with is not None for pair in judged.pairs) // 2
+    said = f"For {better:,} of them another caption of the set fits better"
+    said += f", and {swaps:,} exchanges mend two pairs at once" if swaps else ""
+    kinds = [f"{damage.kind} ({damage.count:,})" for damage in audit.facts.damage]
+    return said + (f"; the damage has a shape: {', '.join(kinds)}." if kinds else ".")
+
+
+def _what_to_do(audit: Verdicts | None) -> str:
+    return "" if audit is None else advise(audit)
+
+
+def _how_sure(run: RunRecord | None, audit: Verdicts | None) -> str:
+    if audit is not None and audit.facts.truth and "auroc" in audit.facts.truth:
+        truth = audit.facts.truth
+        error = f", and its probabilities are off by {truth['ece']:.3f} on average" if "ece" in truth else ""
+        return f"Measured against the known truth, the judgement has an AUROC of {truth['auroc']:.3f}{error}."
+    if run is None:
+        return ""
+    reached = recalls(run)
+    if not reached:
+        return ""
+    best = reached[-1]
+    clean = "" if evaluated_on_clean(run) else ", a lower bound where these pairs are mismatched too"
+    return (
+        f"The model that judged them puts a caption of its own first for {best.values['i2t_r1']:.0f} of 100"
+        f" {best.split} images, and its own image first for {best.values['t2i_r1']:.0f} of 100 captions{clean}."
+    )
+
+
+def _cautions(run: RunRecord | None, audit: Verdicts | None) -> list[str]:
+    said = []
+    if audit is None and run is not None and not run.summary.get("bimodal", True):
+        said.append("The losses do not show two groups: take the split as a guess.")
+    if run is not None and not run.summary:
+        said.append("The run is not finished: these are the figures of its best epoch so far.")
+    return said

@@ -1,0 +1,122 @@
+"""Judging in shards: the same command for every shard, twice, and `merge` after each round.
+
+First round: every shard writes its statistics, `merge_shards` makes one calibration of them. Second round: every shard
+is judged with it, `merge_shards` proposes partners from the whole set and writes the audit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from mispair.audit.space import silent
+from mispair.audit.verdicts import Verdicts
+from mispair.errors import InputError
+from mispair.progress import Tell
+from mispair.scale.calibration import calibrate_counts
+from mispair.scale.frame import make_frame
+from mispair.scale.judging import Judged, finish
+from mispair.scale.shard_folder import ShardFolder
+from mispair.scale.statistics import gather, load_statistics, save_statistics
+from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """ "3/7" as (3, 7): the third of seven."""
+    first, _, second = text.partition("/")
+    if not (first.isdecimal() and second.isdecimal()) or not 1 <= int(first) <= int(second) <= 99_999:
+        raise InputError(f"--shard is i/n, the i-th of n shards counted from 1 such as 3/7, got {text!r}")
+    return int(first), int(second)
+
+
+class ShardJudge:
+    """Judges shards of one data set into one folder; the data is opened, and the frame made, once."""
+
+    def __init__(self, subject: Subject, of: int, folder: Path) -> None:
+        self.subject, self.of, self.place = subject, of, ShardFolder(folder)
+        self.data = open_vectors(subject)
+        self.frame = make_frame(self.data)
+
+    def judge(self, shard: int, tell: Tell = silent) -> str:
+        """Statistics of a shard, or its verdicts where the calibration is there; a sentence that says what was done.
+
+        What is there already is not done again. Raises InputError where the folder is of other data or another cut.
+        """
+        folder, of = self.place.path, self.of
+        path = self.place.statistics(shard, of)
+        if path.exists() and load_statistics(path).key != self.frame.key:
+            raise InputError(
+                f"{path} is of other data, or of vectors of another model; choose another folder with --statistics"
+            )
+        if not self.place.calibrated:
+            if path.exists():
+                return f"{path} is there already. When all {of} shards have theirs: mispair merge {folder}"
+            statistics = gather(self.data, self.frame, tell, shard, of)
+            self.subject.save(folder)
+            save_statistics(statistics, path)
+            return (
+                f"Statistics of rows {statistics.start:,} to {statistics.stop - 1:,} are in {path}. When all {of}"
+                f" shards have theirs: mispair merge {folder}"
+            )
+        calibrations, key, cut = self.place.load_calibration()
+        if key != self.frame.key:
+            raise InputError(
+                f"{folder} holds the calibration of other data, or of vectors of another model; choose another folder"
+                " with --statistics"
+            )
+        if cut != of:
+            raise InputError(f"{folder} was calibrated with {cut} shards, not {of}; judge with --shard i/{cut}")
+        statistics = load_statistics(path)
+        p = calibrations.full.p_mismatch(statistics.suspicion, statistics.crowd)
+        self.place.save_verdicts(shard, of, statistics, p)
+        return f"Shard {shard} of {of} is judged. When all are: mispair merge {folder} -o audit"
+
+
+def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
+    """The next thing: a calibration of all statistics (a sentence says so), or the audit of all verdicts.
+
+    Raises InputError where shards are missing, overlap or do not belong together; nothing is written then.
+    """
+    place = ShardFolder(folder)
+    subject = None if not folder.is_dir() else Subject.load(folder) if (folder / "subject.json").exists() else None
+    if not place.calibrated:
+        whole, of = place.merge_statistics()
+        assert subject is not None, "whoever writes statistics says of what"
+        frame = make_frame(open_vectors(subject))
+        _refuse_other(frame.key, whole.key, folder)
+        calibration = calibrate_counts(whole, frame.full, frame.near).full
+        place.save_calibration(whole, of, frame)
+        estimate = calibration.estimate
+        return (
+            f"{of} shards, {whole.pairs:,} pairs: the estimated rate is {calibration.overall(estimate.rate):.1%}"
+            f" ({calibration.overall(estimate.low):.1%} to {calibration.overall(estimate.high):.1%}). Judge every shard"
+            f" now, with the same command once more, then: mispair merge {folder} -o audit"
+        )
+    if subject is None:
+        raise InputError(f"{folder} does not say what its shards are of; write a shard again")
+    calibrations, key, of = place.load_calibration()
+    if place.shards("verdicts") != of:
+        raise InputError(f"{folder} was calibrated with {of} shards; judge with --shard i/{of}")
+    full = calibrations.full
+    table = place.load_verdicts(key, int(full.given.sum() + full.crowded.sum()))
+    data = open_vectors(subject)
+    frame = make_frame(data)
+    _refuse_other(frame.key, key, folder)
+    columns = (table[name].to_numpy() for name in ("p_mismatch", "score", "caption_above", "image_above"))
+    return finish(
+        data,
+        frame,
+        calibrations,
+        Judged(*(np.ascontiguousarray(column) for column in columns)),
+        about_subject(subject),
+        tell,
+    )
+
+
+def _refuse_other(found: str, expected: str, folder: Path) -> None:
+    if found != expected:
+        raise InputError(
+            f"the data that the shards of {folder} are of has changed, or what makes its vectors has; write the shards"
+            " again"
+        )

@@ -1,0 +1,242 @@
+"""Towers that learn: the library's before a step, trained by every method, and a checkpoint of the library again."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch.nn.functional import normalize
+
+from mispair.config.load import load_config
+from mispair.data import open_split
+from mispair.encoders.registry import open_encoder
+from mispair.encoders.tower_inputs import TowerInputs
+from mispair.encoders.towers import LoRA, Towers, with_marks
+from mispair.errors import InputError
+from mispair.methods import method_names, method_preset
+from mispair.models import InputSizes, build_model
+from mispair.models.dual import DualConfig
+from mispair.runtime.engine import Engine, EngineConfig
+from mispair.workflows.export import export
+from mispair.workflows.networks import network_maker
+from mispair.workflows.train import train
+from mispair.workflows.trained_run import load_run
+from tests.data.picture_samples import picture
+from tests.data.samples import run as run_cli
+from tests.encoders import hubs
+
+WORDS = hubs.WORDS
+FAMILIES = ("clip", "siglip", "siglip2")
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """Folders of weights of every architecture, and pictures with captions."""
+    root = tmp_path_factory.mktemp("hub")
+    for family in (*FAMILIES, "dinov2", "bert"):
+        getattr(hubs, family)(root / family)
+    (root / "pictures").mkdir()
+    rng = np.random.default_rng(0)
+    with open(root / "pairs.csv", "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["filepath", "title", "split"])
+        for k in range(40):
+            (root / "pictures" / f"{k}.png").write_bytes(picture(k, size=(40, 36)))
+            split = "train" if k < 24 else "dev" if k < 32 else "test"
+            table.writerow([f"{k}.png", " ".join(rng.choice(WORDS, 4)), split])
+    return root
+
+
+def configured(hub, encoder="clip", *sets, method="plain"):
+    data = [f"data.path={hub / 'pairs.csv'}", f"data.images={hub / 'pictures'}", f"data.encoder={hub / encoder}"]
+    short = ["train.epochs=2", "train.batch_size=8", "train.lr=1e-3"]
+    warmup = ["method.warmup_epochs=1"] if "warmup_epochs" in method_preset(method).model_dump() else []
+    model = ["model.name=dual", "model.tune=lora"]
+    named = [f"method.name={'l2rm' if method == 'plain' else 'plain'}", f"method.name={method}"]
+    return load_config(sets=[*data, "data.live=true", *model, *named, *short, *warmup, *sets])
+
+
+@pytest.mark.parametrize("encoder", FAMILIES)
+@pytest.mark.parametrize("tune", ["lora", "full"])
+def test_before_the_first_step_the_towers_are_the_encoder(hub, encoder, tune):
+    data = open_split(configured(hub, encoder).data, "dev")
+    known = open_encoder(str(hub / encoder), device="cpu", precision="float32")
+    sizes = InputSizes(image_width=data.images.width, vocabulary_size=data.texts.kinds)
+    model = build_model(DualConfig(tune=tune, encoder=str(hub / encoder)), sizes).eval()
+    batch = data.batch(np.arange(8))
+    with torch.no_grad():
+        images = model.encode_images(batch.images, batch.image_mask)
+        texts = model.encode_texts(batch.texts, batch.text_mask)
+    pixels = batch.images.reshape(8, *data.images.shape).numpy()
+    captions = [data.table.captions[row] for row in data.table.text_rows]
+    seen = known.encode_images(pixels, ("vector",))["vector"].values
+    read = known.encode_texts(captions, ("vector",))["vector"].values
+    torch.testing.assert_close(images.values[:, 0], normalize(torch.from_numpy(seen), dim=1), rtol=0, atol=1e-5)
+    torch.testing.assert_close(texts.values[:, 0], normalize(torch.from_numpy(read), dim=1), rtol=0, atol=1e-5)
+    assert any(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_marks_stand_around_every_text():
+    made = with_marks(torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([[1, 1, 1], [1, 0, 0]]) > 0, [1], [2, 3], 9)
+    assert made["input_ids"].tolist() == [[1, 5, 6, 7, 2, 3], [1, 8, 2, 3, 9, 9]]
+    assert made["attention_mask"].tolist() == [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]]
+
+
+@pytest.mark.parametrize("method", sorted(method_names()))
+def test_every_method_trains_towers(hub, tmp_path, method):
+    result = train(configured(hub, "clip", method=method), tmp_path / "run", summarize=False)
+    assert result.progress.epoch == 2
+    saved = load_run(tmp_path / "run").models[0].state_dict()
+    moved = [key for key, value in saved.items() if "lora_B" in key and value.abs().max() > 0]
+    assert moved, "adapters start at zero and must have learned"
+    assert not [key for key in saved if "base_layer" in key], "what does not learn is not saved again"
+
+
+def test_locked_layers_stay_and_rates_fall_with_depth(hub):
+    towers = Towers(TowerInputs(str(hub / "clip")), "full", locked=1)
+    learn = {name for name, parameter in towers.named_parameters() if parameter.requires_grad}
+    assert not [name for name in learn if ".layers.0." in name or "embeddings" in name]
+    assert [name for name in learn if ".layers.1." in name]
+    rates = Towers(TowerInputs(str(hub / "clip")), "full").rates(0.5)
+    by_layer = {rates[name] for name in rates if ".layers.0." in name}, {rates[n] for n in rates if ".layers.1." in n}
+    assert by_layer == ({0.5}, {1.0})
+    assert {rates[name] for name in rates if "patch_embedding" in name} == {0.25}
+    with pytest.raises(InputError, match="locks more layers"):
+        Towers(TowerInputs(str(hub / "clip")), "full", locked=9)
+
+
+def test_the_engine_steps_each_group_at_its_own_rate(hub):
+    config = configured(hub, "clip", "model.tune=full", "model.tower_rate=0.1", "model.temperature=learned")
+    data = open_split(config.data, "train")
+    sizes = InputSizes(image_width=data.images.width, vocabulary_size=data.texts.kinds)
+    engine = Engine(EngineConfig(device="cpu"))
+    engine.adopt({"net": network_maker(config, sizes)()}, {})
+    engine.set_learning_rate(1.0)
+    assert [group["lr"] for group in engine.optimizers["net"].param_groups] == [1.0, 0.1]
+
+
+def test_checkpointing_gives_the_same_gradients(hub):
+    found = []
+    for checkpointing in (False, True):
+        towers = Towers(TowerInputs(str(hub / "siglip")), "full", checkpointing=checkpointing).train()
+        pixels = torch.randn(3, 3 * 32 * 32, generator=torch.Generator().manual_seed(0))
+        towers.see(pixels).sum().backward()
+        found.append([p.grad for p in towers.parameters() if p.grad is not None])
+    torch.testing.assert_close(*found)
+
+
+def test_a_stopped_training_of_towers_goes_on_to_the_same_end(hub, tmp_path):
+    from tests.synthetic import stopping_engine
+
+    sets = ("model.tune=full", "model.locked=1", "train.average=0.9", "train.crop=0.6", "train.drop_words=0.3")
+    config = configured(hub, "clip", *sets)
+    train(config, tmp_path / "whole", summarize=False)
+    train(config, tmp_path / "cut", engine=stopping_engine(config.engine, 4), summarize=False)
+    train(config, tmp_path / "cut", resume=True, summarize=False)
+    whole, cut = (load_run(tmp_path / name).models[0].state_dict() for name in ("whole", "cut"))
+    assert whole.keys() == cut.keys()
+    assert all(torch.equal(whole[key], cut[key]) for key in whole)
+
+
+@pytest.mark.parametrize("tune", ["lora", "full"])
+@pytest.mark.parametrize("encoder", ["clip", "siglip"])
+def test_exported_to_transformers_it_is_the_run(hub, tmp_path, encoder, tune):
+    train(configured(hub, encoder, f"model.tune={tune}"), tmp_path / "run")
+    folder = export(tmp_path / "run", tmp_path / "out", "transformers")
+    model = transformers.AutoModel.from_pretrained(folder)
+    run = load_run(tmp_path / "run")
+    data = run.open_split("test")
+    pixels = data.images.take(np.arange(8))[0]
+    with torch.no_grad():
+        found = model.get_image_features(torch.from_numpy(pixels.reshape(8, 3, 32, 32))).pooler_output
+    np.testing.assert_allclose(normalize(found, dim=1).numpy(), run.encode_images(data.images).vectors, atol=1e-5)
+    card = (folder / "README.md").read_text()
+    assert "data hash" in card
+    assert "rSum" in card
+    assert "licence" in card
+    assert not [module for module in model.modules() if "lora" in type(module).__module__]
+
+
+def test_exported_to_sentence_transformers_it_is_the_run(hub, tmp_path):
+    library = pytest.importorskip("sentence_transformers")
+    train(configured(hub, "clip"), tmp_path / "run")
+    folder = export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
+    captions = ["a dog runs", "two cats"]
+    found = library.SentenceTransformer(str(folder), device="cpu").encode(captions, normalize_embeddings=True)
+    run = load_run(tmp_path / "run")
+    np.testing.assert_allclose(found, run.encode_texts(captions).vectors, atol=1e-5)
+
+
+def test_separate_towers_meet_in_a_head(hub, tmp_path):
+    train(configured(hub, f"dinov2+{hub / 'bert'}"), tmp_path / "run")
+    with pytest.raises(InputError, match="head on its towers"):
+        export(tmp_path / "run", tmp_path / "out", "transformers")
+    assert not (tmp_path / "out").exists()
+    assert export(tmp_path / "run", tmp_path / "safe", "safetensors").is_dir()
+
+
+REFUSED = {
+    "features alone": (["model.name=dual", "model.tune=full"], "features alone"),
+    "no such layer": (["model.lora.targets=[k_proj, nowhere]"], "no linear layer 'nowhere'"),
+    "other towers": (["model.encoder=another"], "are not the towers"),
+    "regions": (["train.drop_regions=0.5"], "use train.crop"),
+    "no towers": (["data.encoder=basic"], "no towers that can be trained"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_tuned_is_refused_in_one_sentence(hub, tmp_path, what):
+    sets, sentence = REFUSED[what]
+
+    def begin():
+        config = load_config(sets=sets) if what == "features alone" else configured(hub, "clip", *sets)
+        train(config, tmp_path / "run")
+
+    with pytest.raises(InputError, match=sentence) as refused:
+        begin()
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_whose_encoder_changed_is_refused(hub, tmp_path):
+    import shutil
+
+    shutil.copytree(hub / "clip", tmp_path / "clip")
+    config = configured(hub, "clip", f"data.encoder={tmp_path / 'clip'}")
+    train(config, tmp_path / "run", summarize=False)
+    about = json.loads((tmp_path / "clip" / "preprocessor_config.json").read_text())
+    (tmp_path / "clip" / "preprocessor_config.json").write_text(json.dumps({**about, "image_mean": [0.1, 0.1, 0.1]}))
+    with pytest.raises(InputError, match="trained on other towers"):
+        load_run(tmp_path / "run")
+
+
+def test_from_the_command_line(hub, tmp_path, monkeypatch, capsys):
+    args = ["train", str(hub / "pairs.csv"), "--images", str(hub / "pictures"), "--encoder", str(hub / "clip")]
+    short = ["--epochs", "2", "--batch-size", "8", "--method", "plain", "-o", str(tmp_path / "run")]
+    done = run_cli(monkeypatch, capsys, *args, "--tune", "lora", *short)
+    assert done.code == 0, done.err
+    assert "dual" in (tmp_path / "run" / "config.yaml").read_text()
+    done = run_cli(monkeypatch, capsys, *args[:4], "--tune", "full")
+    assert done.code == 2
+    assert "name it with --encoder" in done.err
+
+
+def test_a_broken_picture_is_named_before_training(hub, tmp_path):
+    import shutil
+
+    shutil.copytree(hub / "pictures", tmp_path / "pictures")
+    (tmp_path / "pictures" / "3.png").write_bytes(b"no picture")
+    with pytest.raises(InputError, match=r"3\.png"):
+        train(configured(hub, "clip", f"data.images={tmp_path / 'pictures'}"), tmp_path / "run")
+
+
+def test_lora_values_reach_the_library(hub):
+    towers = Towers(TowerInputs(str(hub / "clip")), "lora", lora=LoRA(rank=3, targets=("fc1",)))
+    adapted = [name for name, _ in towers.named_parameters() if "lora_A" in name]
+    assert adapted
+    assert all("fc1" in name for name in adapted)
+    assert {p.shape[0] for name, p in towers.named_parameters() if "lora_A" in name} == {3}
