@@ -1,0 +1,299 @@
+"""Search and review as people use them, in Chromium: by keyboard, with strangers' text, through restarts."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from mispair.review.decisions import read_decisions
+from mispair.serve.app import make_app
+from tests.review.audits import small_audit
+from tests.serve.sites import PAIRS, make_site, png
+
+uvicorn = pytest.importorskip("uvicorn")
+expect = pytest.importorskip("playwright.sync_api").expect
+pytestmark = pytest.mark.browser
+
+HOSTILE = [
+    "<script>window.pwned=1</script>", '"><img src=x onerror="window.pwned=1">', "javascript:window.pwned=1",
+    "' onmouseover='window.pwned=1", "</textarea><svg onload=window.pwned=1>", "{{constructor.constructor('x')()}}",
+    "\u202egnirts", "\x07\x1b[31mred", "&lt;b&gt;", "a" * 3000,
+]  # fmt: skip
+
+
+@contextmanager
+def serving(site, port=0):
+    """The site on a port of loopback, its address; closed at the end as SIGTERM would."""
+    bound = socket.create_server(("127.0.0.1", port))
+    started = threading.Event()
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            started.set()
+
+    server = Server(uvicorn.Config(make_app(site), log_level="error", timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=lambda: server.run(sockets=[bound]), daemon=True)
+    thread.start()
+    assert started.wait(30)
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}", bound.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Open an address; afterwards nothing was complained about and nobody else was asked for anything."""
+    contexts, complaints, requests = [], [], []
+
+    def _open(address, width=1280, height=900, scheme="light"):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(address)
+        return page
+
+    _open.complaints = complaints
+    yield _open
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
+    for context in contexts:
+        context.close()
+
+
+def test_search_by_words_by_picture_and_by_neighbours(tmp_path, open_page):
+    picture = tmp_path / "query.png"
+    picture.write_bytes(png())
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(address)
+        expect(page.locator(".hit")).to_have_count(24)  # some to begin with
+        page.keyboard.press("Escape")
+        page.fill("#text", "number 17")
+        page.keyboard.press("Enter")
+        expect(page.locator("#told")).to_contain_text("nearest")
+        assert page.locator(".hit .words").first.inner_text() == "caption 17"
+        assert "'number' was never seen in training" in page.inner_text("#told")
+        page.set_input_files("#file", str(picture))
+        expect(page.locator("#told")).to_contain_text("query.png")
+        assert page.locator(".hit .words").first.inner_text() == "caption 5"
+        page.locator(".hit .tile").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".strip li")
+        page.keyboard.press("w")
+        page.wait_for_selector("#why .carried.for")
+        page.wait_for_selector("#heat:not([hidden])")
+        expect(page.locator("#how")).to_contain_text("Strongest at the bottom, far right")
+        page.keyboard.press("x")
+        expect(page.locator("#how")).to_contain_text("Sent to review")
+        first = page.inner_text("#detail-about")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#detail-about")).not_to_have_text(first)
+        assert page.locator("#heat").is_hidden()
+        page.keyboard.press("Escape")
+        assert not page.locator("#detail").is_visible()
+        page.select_option("#suspicious", "yes")
+        expect(page.locator(".tag:not(.wrong)")).to_have_count(0)
+        page.select_option("#split", "test")
+        expect(page.locator(".hit")).not_to_have_count(0)
+
+
+def test_the_address_is_the_question_and_back_goes_back(tmp_path, open_page):
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(f"{address}/?q=number+17")
+        expect(page.locator(".hit .words").first).to_have_text("caption 17")
+        page.fill("#text", "number 30")
+        page.keyboard.press("Enter")
+        expect(page.locator(".hit .words").first).to_have_text("caption 30")
+        page.go_back()
+        expect(page.locator(".hit .words").first).to_have_text("caption 17")
+
+
+def test_who_hears_the_page_finds_everything_by_name(tmp_path, open_page):
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(f"{address}/?q=number+17")
+        expect(page.get_by_role("searchbox", name="What to look for")).to_be_visible()
+        expect(page.get_by_role("list", name="Results").get_by_role("listitem")).to_have_count(48)
+        page.get_by_role("button", name="Open pair 17: caption 17").click()
+        expect(page.get_by_role("dialog", name="caption 17")).to_be_visible()
+        page.keyboard.press("Escape")
+        for name in ("Light or dark", "Keys", "By picture"):
+            assert page.get_by_role("button", name=name).is_visible()
+        page.goto(f"{address}/review?reviewer=ann")
+        page.wait_for_selector(".card")
+        assert page.get_by_role("group", name="Answer").get_by_role("button").count() == 6
+        assert page.get_by_role("img", name="The picture of this pair").is_visible()
+        assert page.get_by_role("progressbar", name="Answered").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_can_be_read_on_their_ground_in_both_themes(tmp_path, open_page, scheme):
+    """Contrast of every colour that carries words, at least 4.5 to 1 (WCAG AA)."""
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(f"{address}/?q=number+17", scheme=scheme)
+        page.wait_for_selector(".tag.wrong")
+        for selector in (".words", ".foot", ".tag", ".tag.wrong", "#told", ".main", "h1"):
+            measured = page.locator(selector).first.evaluate(_CONTRAST)
+            assert measured >= 4.5, (selector, measured)
+        page.click("#theme")
+        assert page.locator(".words").first.evaluate(_CONTRAST) >= 4.5
+        page.reload()
+        assert page.locator("html").get_attribute("data-theme") == ("dark" if scheme == "light" else "light")
+
+
+_CONTRAST = """element => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
+      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  let ground = element;
+  while (ground && /rgba\\(0, 0, 0, 0\\)/.test(getComputedStyle(ground).backgroundColor)) ground = ground.parentElement;
+  const [a, b] = [getComputedStyle(element).color, getComputedStyle(ground).backgroundColor].map(light);
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}"""
+
+
+def test_a_review_of_30_pairs_by_keyboard_with_undo_reload_and_a_restart(tmp_path, open_page):
+    site = make_site(tmp_path)
+
+    def answered(page, count):
+        expect(page.locator("#answered")).to_have_text(str(count))
+
+    with serving(site) as (address, port):
+        page = open_page(f"{address}/review?reviewer=ann")
+        for count in range(1, 16):
+            page.wait_for_selector(".card")
+            page.keyboard.press("12s"[count % 3])
+            answered(page, count)
+        for count in (14, 13):
+            page.keyboard.press("u")
+            answered(page, count)
+        page.reload()
+        answered(page, 13)
+        page.keyboard.press("e")
+        page.wait_for_selector("#edit-dialog[open]")
+        page.fill("#caption", "what it really shows")
+        page.locator("#edit-form button[type=submit]").click()
+        answered(page, 14)
+    with serving(make_site_again(site, tmp_path), port):
+        page.reload()
+        answered(page, 14)
+        for count in range(15, 31):
+            page.keyboard.press("1")
+            answered(page, count)
+        page.keyboard.press("?")
+        assert page.locator("#legend").is_visible()
+        page.keyboard.press("Escape")
+    standing = read_decisions(tmp_path / "decisions.jsonl").standing
+    assert len(standing) == 30
+    assert "what it really shows" in [d.caption for d in standing]
+    assert all(d.seconds is not None and d.p_mismatch is not None for d in standing)
+
+
+def test_a_killed_server_has_kept_every_answer_and_the_page_goes_on(tmp_path, open_page):
+    """The real command, killed with SIGKILL in the middle; the page is not even loaded again."""
+    verdicts, _ = small_audit()
+    verdicts.save(tmp_path / "audit")
+    (tmp_path / "photos").mkdir()
+    for k in range(len(verdicts)):
+        (tmp_path / "photos" / f"{k}.png").write_bytes(png())
+    with reviewing(tmp_path) as (process, port):
+        page = open_page(f"http://127.0.0.1:{port}/review?reviewer=ann")
+        page.wait_for_selector(".card")
+        for count in range(1, 8):
+            page.keyboard.press("12"[count % 2])
+            expect(page.locator("#answered")).to_have_text(str(count))
+        process.kill()
+        process.wait(30)
+    assert len(read_decisions(tmp_path / "audit" / "decisions.jsonl").standing) == 7
+    # A picture that was on its way is cut off: the browser's words, not the page's.
+    open_page.complaints[:] = [said for said in open_page.complaints if "net::ERR_CONTENT_LENGTH_MISMATCH" not in said]
+    with reviewing(tmp_path, port):
+        page.keyboard.press("1")
+        expect(page.locator("#answered")).to_have_text("8")
+        page.keyboard.press("u")
+        expect(page.locator("#answered")).to_have_text("7")
+    assert len(read_decisions(tmp_path / "audit" / "decisions.jsonl").standing) == 7
+
+
+@contextmanager
+def reviewing(folder, port=0):
+    """`mispair review` as a process of its own, once it says where; ended by SIGTERM."""
+    command = [sys.executable, "-m", "mispair", "review", str(folder / "audit"), "--pictures", str(folder / "photos")]
+    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        yield process, int(re.search(r":(\d+)/review", line).group(1))
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            assert process.wait(30) in (0, -signal.SIGTERM)
+        process.stdout.close()
+
+
+def make_site_again(site, folder):
+    """The same site as a new process would open it: the review read from its file."""
+    from dataclasses import replace
+
+    from mispair.review.session import ReviewSession
+
+    return replace(site, review=ReviewSession(folder, site.review.verdicts))
+
+
+def test_two_reviewers_at_once_are_not_shown_each_others_answers(tmp_path, open_page):
+    with serving(make_site(tmp_path)) as (address, _):
+        pages = {name: open_page(f"{address}/review?reviewer={name}") for name in ("ann", "bob")}
+        for count in range(1, 11):
+            for page in pages.values():
+                page.wait_for_selector(".card")
+                page.keyboard.press("1")
+                expect(page.locator("#answered")).to_have_text(str(count))
+        for page in pages.values():
+            assert page.inner_text("#answered") == "10"
+    standing = read_decisions(tmp_path / "decisions.jsonl").standing
+    assert {d.reviewer: sum(e.reviewer == d.reviewer for e in standing) for d in standing} == {"ann": 10, "bob": 10}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (380, "dark")])
+def test_strangers_text_stays_text(tmp_path, open_page, width, scheme):
+    captions = [HOSTILE[k % len(HOSTILE)] + f" {k}" for k in range(PAIRS)]
+    names = [f"{HOSTILE[k % len(HOSTILE)][:80]}{k}.png" for k in range(PAIRS)]
+    with serving(make_site(tmp_path, captions, names)) as (address, _):
+        page = open_page(address, width=width, scheme=scheme)
+        page.fill("#text", "17 30 51 " + " ".join(HOSTILE[:5]))
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".hit")
+        expect(page.locator("#told")).to_contain_text("was never seen in training")
+        page.locator(".hit .tile").first.click()
+        page.wait_for_selector(".strip li")
+        assert page.evaluate("window.pwned") is None
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        from urllib.parse import quote
+
+        page.goto(f"{address}/review?reviewer={quote(HOSTILE[1])}")
+        page.wait_for_selector(".card")
+        assert page.inner_text("#who") == HOSTILE[1]
+        assert page.evaluate("window.pwned") is None
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_server_that_is_gone_says_so(tmp_path, chromium):
+    with serving(make_site(tmp_path)) as (address, _):
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(f"{address}/review?reviewer=ann")
+        page.wait_for_selector(".card")
+    page.keyboard.press("1")
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "does not answer" in page.inner_text("#notice")
+    context.close()

@@ -1,0 +1,13 @@
+"""A small audit of planted embeddings, for whoever needs one to review or to serve."""
+
+from __future__ import annotations
+
+from mispair.audit.quick import quick_audit
+from tests.audit.planted import planted
+
+
+def small_audit(pairs=211, captions=None):
+    """-> verdicts, mismatched (n,)"""
+    images, texts, mismatched, _ = planted(pairs=pairs)
+    captions = captions or [f"caption {k}" for k in range(pairs)]
+    return quick_audit(images, texts, captions=captions, image_ids=[f"{k}.png" for k in range(pairs)]), mismatched
