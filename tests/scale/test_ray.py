@@ -1,0 +1,121 @@
+"""A real Ray runs the shards: the same answer, a lost worker costs its own, finished parts are not done again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mispair.audit.space import silent
+from mispair.errors import InputError
+from mispair.scale.judging import About, judge_many
+from mispair.workflows.pair_vectors import Subject, open_vectors
+from mispair.workflows.ray_audit import audit_on_ray, encode_on_ray, is_raw, list_files
+from mispair.workflows.ray_engine import connected
+from tests.colours import NAMES, colour_picture
+from tests.data.picture_samples import write_tar
+from tests.data.samples import run
+from tests.scale.many import write_arrays
+from tests.scale.ray_workers import LostOnce, Noting
+
+# Ray's own, about itself: its choice of defaults, and files it leaves to the collector.
+pytestmark = [
+    pytest.mark.timeout(1200),  # a cluster starts in ten seconds, and in minutes where others keep the machine busy
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+def test_a_lost_worker_costs_its_own_shards_and_the_answer_is_that_of_one_process(cluster, tmp_path):
+    files, _, _ = write_arrays(tmp_path, 3000)
+    subject = Subject.of_embeddings(str(files[0]), str(files[1]), None)
+    told = []
+    found = audit_on_ray(subject, tmp_path / "s", cluster, lambda *said: told.append(said), LostOnce)
+    assert (tmp_path / "lost").exists()
+    known = judge_many(open_vectors(subject), About({}))
+    assert abs(found.facts.rate - known.facts.rate) < 1e-6
+    assert np.abs(found.p_mismatch - known.p_mismatch).max() < 1e-5
+    assert {what for what, _, _ in told} >= {"measuring shards", "judging shards"}
+    begun = Counter((tmp_path / "log.txt").read_text().split())
+    assert set(begun) == {str(k) for k in range(1, 6)}, "five blocks, five shards"
+    assert sum(begun.values()) <= 2 * 5 + 2, "what others had done was not done again"
+    assert len(list((tmp_path / "s").glob("verdicts-*-of-00005.parquet"))) == 5
+    (tmp_path / "s" / "verdicts-00002-of-00005.parquet").unlink()
+    (tmp_path / "log.txt").unlink()
+    again = audit_on_ray(subject, tmp_path / "s", cluster, silent, Noting)
+    assert (tmp_path / "log.txt").read_text().split() == ["2"]
+    assert again.table.equals(found.table)
+
+
+def test_shards_that_fail_are_counted_and_listed(cluster, tmp_path):
+    files, _, _ = write_arrays(tmp_path, 1500)
+    values = np.load(files[1])
+    values[700] = np.nan
+    np.save(files[1], values)
+    subject = Subject.of_embeddings(str(files[0]), str(files[1]), None)
+    with pytest.raises(InputError, match=r"2 of 2 shards failed.*row 700 holds NaN"):
+        audit_on_ray(subject, tmp_path / "s", cluster, silent)
+    assert len((tmp_path / "s" / "failed.txt").read_text().splitlines()) == 2
+
+
+def test_pictures_in_parquet_and_tar_files_are_encoded_there(cluster, tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    pictures = [colour_picture(NAMES[k % 8], k) for k in range(36)]
+    pictures[5] = b"no picture"
+    captions = [f"a {NAMES[k % 8]} square" for k in range(36)]
+    table = {"image": pictures[:18], "caption": captions[:18], "key": [f"k{k}" for k in range(18)]}
+    pq.write_table(pa.table(table), folder / "a.parquet")
+    samples = {f"k{k}": (pictures[k], captions[k]) for k in range(18, 36)}
+    write_tar(folder / "b.tar", {
+        name: content for key, (picture, text) in samples.items()
+        for name, content in ((f"{key}.png", picture), (f"{key}.txt", text.encode()))
+    })  # fmt: skip
+    assert is_raw(str(folder))
+    assert [name.rsplit("/", 1)[1] for name in list_files(f"file://{folder}")] == ["a.parquet", "b.tar"]
+    subject = encode_on_ray(str(folder), "basic", tmp_path / "s", cluster, silent)
+    data = open_vectors(subject)
+    assert len(data) == 35
+    assert list(data.captions) == captions[:5] + captions[6:]
+    assert "k5" in (tmp_path / "s/encoded/part-00000/failed.csv").read_text()
+    before = (tmp_path / "s/encoded/part-00001/features.npy").stat().st_mtime_ns
+    again = encode_on_ray(str(folder), "basic", tmp_path / "s", cluster, silent)
+    assert again == subject
+    assert (tmp_path / "s/encoded/part-00001/features.npy").stat().st_mtime_ns == before
+    found = audit_on_ray(subject, tmp_path / "s", cluster, silent)
+    assert len(found) == 35
+    assert found[4].caption == captions[4]
+
+
+def test_without_ray_a_sentence_names_the_extra(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    files, _, _ = write_arrays(tmp_path, 50)
+    ran = run(monkeypatch, capsys, "audit", "--embeddings", *files, "--engine", "ray", "-o", tmp_path / "audit")
+    assert ran.code == 2
+    assert "pip install 'mispair[ray]'" in ran.err
+    assert not (tmp_path / "audit").exists()
+
+
+def test_an_address_that_does_not_answer_costs_seconds_and_a_sentence(monkeypatch):
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    started = time.monotonic()
+    for address, sentence in (("127.0.0.1:1", "nobody answers at 127.0.0.1:1"), ("here", "--address is host:port")):
+        with pytest.raises(InputError, match=sentence), connected(address, None):
+            pass
+    assert time.monotonic() - started < 30
+
+
+def test_options_that_do_not_fit(monkeypatch, capsys, tmp_path):
+    files, _, _ = write_arrays(tmp_path, 50)
+    for options, sentence in ((("--engine", "spark"), "--engine is ray"), (("--address", "x:1"), "add --engine ray")):
+        ran = run(monkeypatch, capsys, "audit", "--embeddings", *files, *options, "-o", tmp_path / "audit")
+        assert ran.code == 2
+        assert sentence in ran.err
