@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.types import Encoded, PairBatch
+from mispair.retrieval_module import RetrievalModule
+from mispair.types import Alignment, Encoded, PairBatch
 
 
 class RetrievalModel(Protocol):
@@ -58,7 +59,8 @@ class RetrievalModel(Protocol):
 class Companions:
     """A stream that follows the others: `choose` gets the pair ids of a step by stream and names those to come along.
 
-    Only one side of them is read; the other side of the batch is empty.
+    Only one side of them is read; the other side of the batch is empty. Batches are read ahead, in another thread, so
+    `choose` may depend on nothing that a step changes.
     """
 
     choose: Callable[[Mapping[str, NDArray[np.int64]]], NDArray[np.int64]]
@@ -71,6 +73,8 @@ class Run(Protocol):
     rng: torch.Generator
     pairs: int  # training pairs there are; pair ids lie below it
     image_of: NDArray[np.int64]  # (pairs,) which image each pair shows, as given
+    known: NDArray[np.int8] | None  # (pairs,) what people said: 1 mismatched, 0 matched, -1 nothing; None: of no pair
+    weights: Tensor | None  # (pairs,) by pair id: how much of a pair's own loss counts; None where all count alike
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         """Images and texts of the whole batch through the model's encoders."""
@@ -95,11 +99,22 @@ class Run(Protocol):
         """
         ...
 
+    def once(self, compute: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+        """Arrays computed once in an epoch, after a survey: a run that goes on inside it gets them as they were saved.
+
+        For what came of columns that were `passing`.
+        """
+        ...
+
     def sweep(self, step: Callable[..., None], **streams: NDArray[np.int64] | Companions | None) -> None:
         """Call `step(run, **batches)` over named streams of pair ids in lockstep (None: all pairs).
 
         The first stream sets the length, shorter ones start over, every batch is full; companions follow.
         """
+        ...
+
+    def halves(self, batch: PairBatch) -> tuple[PairBatch, PairBatch]:
+        """The batch twice: with one half of every text's words, drawn anew in each step, and with the other."""
         ...
 
     def minimize(self, module: str, loss: Tensor) -> None:
@@ -123,14 +138,30 @@ class Run(Protocol):
         ...
 
 
+class Rematcher(Protocol):
+    """The part of a method that proposes other partners for pairs; for looking at, not for training."""
+
+    def candidates(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs whose images are compared with the texts of the pairs `ids`, (B,) -> (q,)."""
+        ...
+
+    def rematch(self, run: Run, images: PairBatch, texts: PairBatch) -> Alignment:
+        """The refined alignment (q, B) of the images of one batch with the texts of the other; no gradient."""
+        ...
+
+
 class Method(Protocol):
     """One paper: how an epoch turns given pairs into updates."""
 
     modules: Mapping[str, nn.Module]  # one optimizer and one checkpoint entry per key
-    scorers: tuple[str, ...]  # keys of `modules` whose mean score ranks: validation, audit, search
+    networks: Mapping[str, RetrievalModule]  # those of `modules` whose mean score ranks: validation, audit, search
     rate_scale: Mapping[str, float]  # learning rate of a module relative to the run's; 1 where not named
 
     def epoch(self, epoch: int, run: Run) -> None: ...
+
+    def rematcher(self) -> Rematcher | None:
+        """What proposes partners for mismatched pairs, as of the last epoch; None where the method does not."""
+        ...
 
     def state(self) -> dict[str, Any]:
         """Whatever the modules do not hold: queues, counters, memories."""

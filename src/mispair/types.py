@@ -59,6 +59,10 @@ class PairBatch:
     def __len__(self) -> int:
         return self.pair_ids.shape[0]
 
+    def pinned(self) -> PairBatch:
+        """The same batch in memory that an accelerator copies from while others work."""
+        return PairBatch(*(getattr(self, f.name).pin_memory() for f in fields(self)))
+
     def to(self, device: torch.device, non_blocking: bool = True) -> PairBatch:
         """The same batch on `device`."""
         return PairBatch(*(getattr(self, f.name).to(device, non_blocking=non_blocking) for f in fields(self)))

@@ -11,6 +11,7 @@ import pytest
 from mispair.cli.app import VERBS
 from mispair.runtime import machine
 from mispair.version import __version__
+from tests.data.samples import run
 
 
 def mispair(*arguments, **environment):
@@ -125,3 +126,20 @@ def test_public_names_resolve_lazily():
         assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = package.nonsense
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "scenes", "-o", ""), ("train", "--resume", ""), ("audit", "scenes", "--train", "--out="),
+        ("fix", "audit", "--action", "drop", "-o", " "), ("report", ""), ("index", "run", "-o", ""),
+        ("embed", "pairs.csv", "-o", ""), ("corrupt", "scenes", "--rate", "0.4", "-o", ""),
+        ("experiments", "run", "main", "-o", ""), ("demo", "-o", ""), ("export", "run", "-o", ""),
+    ],
+)  # fmt: skip
+def test_an_empty_path_is_not_the_present_folder(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ran = run(monkeypatch, capsys, *arguments)
+    assert ran.code == 2
+    assert "is empty; is a variable of your shell not set?" in ran.err
+    assert not list(tmp_path.iterdir())

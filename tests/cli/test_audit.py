@@ -13,12 +13,10 @@ import torch
 
 import mispair as library
 from mispair.audit.verdicts import Verdicts
-from mispair.config.assemble import assemble, load_run
-from mispair.config.finish import finish
 from mispair.data import open_split
 from mispair.errors import InputError
-from mispair.runtime.engine import Engine
-from mispair.runtime.journal import Journal
+from mispair.workflows.train import train
+from mispair.workflows.trained_run import load_run
 from tests.audit.planted import planted
 from tests.data.samples import Ran, precomp, run, write_lines
 from tests.synthetic import tiny_config
@@ -35,11 +33,7 @@ def mispair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("runs") / "tiny"
     config = tiny_config("data.noise={rate: 0.4}", "train.epochs=8", "train.lr=0.01", "data.scenes.pictures=160")
-    with Journal(folder / "metrics.jsonl") as journal:
-        journal.console.quiet = True
-        made = assemble(config, folder, Engine(config.engine), journal)
-        made.trainer.fit()
-    finish(made)
+    train(config, folder)
     return folder
 
 
@@ -47,12 +41,15 @@ def test_a_run_judges_what_it_learned_from(trained: Path, tmp_path: Path, mispai
     out = tmp_path / "audit"
     ran = mispair("audit", trained, "-o", out, "--truth", "--csv", "--budget", 7, "--folds", 0)
     assert ran.code == 0, ran
-    assert "The estimated rate is" in ran.out
+    assert "At least" in ran.out
+    assert "learned from these very pairs" in ran.out
     assert "Against the truth" in ran.out
     found = Verdicts.load(out)
     assert found.facts.truth is not None
     assert found.facts.truth["auroc"] > 0.6
-    assert "losses of every epoch" in found.facts.held_out
+    assert "own scores" in found.facts.held_out
+    assert found.facts.learned
+    assert found.facts.rate_high == 1.0
     assert found.facts.run == str(trained)
     assert len(found) == len(load_run(trained).open_split("train"))
     with (out / "audit.csv").open(encoding="utf-8", newline="") as file:
@@ -74,20 +71,20 @@ def test_a_short_run_is_cross_fitted(trained: Path, tmp_path: Path, mispair: Run
 
 
 def test_cross_fitted_networks_have_not_seen_what_they_judge(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mispair.config import crossfit
+    from mispair.workflows import crossfit
 
     seen, judged = [], []
-    train, space_of = crossfit._train, crossfit.space_of
+    train, space_of = crossfit.train, crossfit.space_of
 
-    def watched(config, part, data, evaluator):  # type: ignore[no-untyped-def]
-        seen.append(set(part.table.image_rows.tolist()))
-        return train(config, part, data, evaluator)
+    def watched(config, folder, *, data, **more):  # type: ignore[no-untyped-def]
+        seen.append(set(data.table.image_rows.tolist()))
+        return train(config, folder, data=data, **more)
 
     def asked(models, data, **rows):  # type: ignore[no-untyped-def]
         judged.append(set(rows["image_rows"].tolist()))
         return space_of(models, data, **rows)
 
-    monkeypatch.setattr(crossfit, "_train", watched)
+    monkeypatch.setattr(crossfit, "train", watched)
     monkeypatch.setattr(crossfit, "space_of", asked)
     found = library.audit(trained, folds=2)
     assert len(seen) == len(judged) == 2
@@ -95,6 +92,15 @@ def test_cross_fitted_networks_have_not_seen_what_they_judge(trained: Path, monk
     everybody = set(load_run(trained).open_split("train").table.image_rows.tolist())
     assert judged[0] | judged[1] == everybody
     assert np.isfinite(found.p_mismatch).all()
+
+
+def test_of_several_processes_the_first_judges(
+    trained: Path, tmp_path: Path, mispair: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    ran = mispair("audit", trained, "--folds", 0, "-o", tmp_path / "audit")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert not (tmp_path / "audit").exists()
 
 
 def test_from_python(trained: Path) -> None:
@@ -149,6 +155,17 @@ def test_data_alone_is_trained_on_first(tmp_path: Path, mispair: Run) -> None:
     assert ran.code == 0, ran
     assert (tmp_path / "audit" / "run" / "model.safetensors").exists()
     assert len(Verdicts.load(tmp_path / "audit")) == 300, "every row of the table is judged, not only a train part"
+    # The same pairs in another file with one column more: the run has learned from them, and is not told otherwise.
+    more = write_lines(tmp_path / "more.csv", ["image_id,caption,n", *(f"{row},{k}" for k, row in enumerate(rows))])
+    told = ("audit", tmp_path / "audit" / "run", "--features", tmp_path / "pairs.npy", "--folds", 0, "--json")
+    ran = mispair(*told, "--data", more, "-o", tmp_path / "again")
+    assert ran.code == 0, ran
+    assert json.loads(ran.out)["learned"]
+    other = write_lines(tmp_path / "other.csv", ["image_id,caption", *rows[:-1], "im299,another"])
+    np.save(tmp_path / "other.npy", np.load(tmp_path / "pairs.npy"))
+    ran = mispair(*told[:2], "--folds", 0, "--json", "--data", other, "-o", tmp_path / "third")
+    assert ran.code == 0, ran
+    assert not json.loads(ran.out)["learned"]
 
 
 def test_embeddings(tmp_path: Path, mispair: Run) -> None:
@@ -163,6 +180,31 @@ def test_embeddings(tmp_path: Path, mispair: Run) -> None:
     assert len(np.load(tmp_path / "fixed" / "a.npy")) == 211 - json.loads(ran.out)["issues"]
 
 
+def test_embeddings_of_a_table(tmp_path: Path, mispair: Run) -> None:
+    """Ids, captions and pictures come from the table; what is mended is the table."""
+    a, b, *_ = planted(pairs=211)
+    np.save(tmp_path / "i.npy", a)
+    np.save(tmp_path / "t.npy", b)
+    lines = [f"images/{k}.png,words {k},{k}" for k in range(211)]
+    table = write_lines(tmp_path / "pairs.csv", ["file_name,caption,more", *lines])
+    arrays = ("--embeddings", tmp_path / "i.npy", tmp_path / "t.npy")
+    ran = mispair("audit", *arrays, "--data", table, "-o", tmp_path / "audit", "--json")
+    assert ran.code == 0, ran
+    found = Verdicts.load(tmp_path / "audit")
+    assert np.allclose(found.p_mismatch, library.quick_audit(a, b).p_mismatch)
+    assert (found[7].image_id, found[7].caption) == ("images/7.png", "words 7")
+    assert found.facts.data["path"] == str(table)
+    assert mispair("fix", tmp_path / "audit", "--action", "drop", "-o", tmp_path / "clean").code == 0
+    kept = [line for line, bad in zip(lines, found.is_mismatch_issue, strict=True) if not bad]
+    assert (tmp_path / "clean" / "pairs.csv").read_text().splitlines()[1:] == kept
+    short = write_lines(tmp_path / "short.csv", ["file_name,caption", "a,b"])
+    ran = mispair("audit", *arrays, "--data", short, "-o", tmp_path / "no")
+    assert ran.code == 2
+    assert "211 rows; expected 1" in ran.err
+    ran = mispair("audit", *arrays, "--data", table, "--features", "x.npy", "-o", tmp_path / "no")
+    assert "leave --features out" in ran.err
+
+
 def test_what_cannot_be_judged_costs_one_sentence(trained: Path, tmp_path: Path, mispair: Run) -> None:
     folder = precomp(tmp_path / "data")
     np.save(tmp_path / "a.npy", np.ones((30, 4), np.float32))
@@ -170,7 +212,9 @@ def test_what_cannot_be_judged_costs_one_sentence(trained: Path, tmp_path: Path,
     out = ("-o", tmp_path / "audit")
     refused = {
         (): "say what to audit",
-        (folder,): "is not a run folder",
+        (folder,): "--train",
+        (tmp_path / "a.npy",): "a.npy --train",
+        ("--embeddings", tmp_path / "a.npy", tmp_path / "b.npy", "--ids", "x"): "name it with --data",
         (tmp_path / "no",): "is not a run folder",
         (trained, "--data", folder): "features of width 4",
         (trained, "--folds", 99): "--folds must be between 2",
@@ -179,13 +223,40 @@ def test_what_cannot_be_judged_costs_one_sentence(trained: Path, tmp_path: Path,
         (trained, "--embeddings", tmp_path / "a.npy", tmp_path / "b.npy"): "leave the run",
         ("--embeddings", tmp_path / "a.npy", tmp_path / "b.npy"): "31 rows",
         ("--embeddings", tmp_path / "a.npy", tmp_path / "c.npy"): "does not exist",
+        (trained, "-o", tmp_path / "a.npy" / "x"): "cannot be made",
+        (trained, "-o", tmp_path / ("x" * 300)): "File name too long",
     }
     for arguments, said in refused.items():
-        ran = mispair("audit", *arguments, *out)
+        ran = mispair("audit", *out, *arguments)
         assert ran.code == 2, ran
         assert said in ran.err
         assert ran.err.count("\n") == 1
         assert not (tmp_path / "audit").exists()
+
+
+def test_data_without_a_run_is_told_how_to_be_judged(tmp_path: Path, mispair: Run) -> None:
+    table = write_lines(tmp_path / "pairs.csv", ["image,caption", *(f"{k}.png,a dog {k}" for k in range(30))])
+    for target in (table, "scenes"):
+        ran = mispair("audit", target)
+        assert ran.code == 2
+        assert f"mispair audit {target} --train" in ran.err
+    torch.save(torch.zeros(30, 4), tmp_path / "x.pt")
+    ran = mispair("train", table, "--features", tmp_path / "x.pt", "-o", tmp_path / "run")
+    assert ran.code == 2
+    assert "numpy.save" in ran.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_side_that_is_constant_tells_nothing(side: int, tmp_path: Path, mispair: Run) -> None:
+    sides = [*planted(pairs=101)[:2]]
+    sides[side] = np.ones_like(sides[side])
+    for name, vectors in zip("ab", sides, strict=True):
+        np.save(tmp_path / f"{name}.npy", vectors)
+    ran = mispair("audit", "--embeddings", tmp_path / "a.npy", tmp_path / "b.npy", "-o", tmp_path / "audit")
+    assert ran.code == 2
+    assert "nothing tells the pairs apart" in ran.err
+    assert not (tmp_path / "audit").exists()
 
 
 def test_importing_the_library_costs_nothing() -> None:

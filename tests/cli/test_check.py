@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mispair.cli.progress import Progress
-from mispair.data.text import Vocabulary
+from mispair.cli.progress import ProgressLine
+from mispair.data.vocabulary import Vocabulary
+from tests.data.picture_samples import picture, write_pictures
 from tests.data.samples import Ran, captions, features, precomp, run, table, write_lines
 
 Run = Callable[..., Ran]
@@ -49,7 +50,7 @@ def test_a_clean_folder(tmp_path: Path, mispair: Run) -> None:
 
 
 def test_json_says_the_same(tmp_path: Path, mispair: Run) -> None:
-    ran = mispair("check", precomp(tmp_path), "--json")
+    ran = mispair("check", precomp(tmp_path, splits=("train", "dev")), "--json")
     content = json.loads(ran.out)
     assert ran.code == 0
     assert content["usable"] is content["clean"] is True
@@ -120,7 +121,7 @@ def test_captions_to_look_at(tmp_path: Path, mispair: Run) -> None:
     lines = captions(35)
     lines[3] = ""
     lines[8] = lines[4].upper()
-    lines[9] = "dog " * 101
+    lines[9] = "dog " * 201
     for k in range(10, 35, 5):
         lines[k] = "no description available"
     write_lines(precomp(tmp_path) / "train_caps.txt", lines)
@@ -137,7 +138,7 @@ def test_one_caption_several_times_for_one_image_is_not_many_images(tmp_path: Pa
     lines = captions(35)
     lines[:5] = ["the same"] * 5
     write_lines(precomp(tmp_path) / "train_caps.txt", lines)
-    assert set(findings(mispair("check", tmp_path, "--json"))) == {"duplicate captions"}
+    assert set(findings(mispair("check", tmp_path, "--json"))) == {"duplicate captions", "no dev split"}
 
 
 def test_bytes_that_are_not_utf8(tmp_path: Path, mispair: Run) -> None:
@@ -188,7 +189,7 @@ def test_two_arrays(tmp_path: Path, mispair: Run) -> None:
 def test_a_good_index_and_vocabulary(tmp_path: Path, mispair: Run) -> None:
     np.save(tmp_path / "i.npy", np.arange(7)[::-1].copy())
     Vocabulary.build(["a dog ."], 1).save(tmp_path / "v.json")
-    data = precomp(tmp_path / "data")
+    data = precomp(tmp_path / "data", splits=("train", "dev"))
     ran = mispair("check", data, "--noise", tmp_path / "i.npy", "--vocabulary", tmp_path / "v.json", "--json")
     assert ran.code == 0
     content = json.loads(ran.out)
@@ -197,7 +198,7 @@ def test_a_good_index_and_vocabulary(tmp_path: Path, mispair: Run) -> None:
 
 
 def test_progress_is_silent_at_first_and_speaks_later(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress("features", 1, 10)
         assert capsys.readouterr().err == ""
         progress._start -= 60.0
@@ -228,7 +229,95 @@ def test_the_process_exits_with_2_and_one_line(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_text_can_still_be_printed(tmp_path: Path) -> None:
-    folder = precomp(Path(os.fsdecode(os.fsencode(tmp_path) + b"/f30k\xff[red]")))
+    folder = precomp(Path(os.fsdecode(os.fsencode(tmp_path) + b"/f30k\xff[red]")), splits=("train", "dev"))
     ran = subprocess.run([sys.executable, "-m", "mispair", "check", folder], capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert b"f30k?[red]" in ran.stdout
+
+
+def test_splits_of_different_width_are_refused(tmp_path: Path, mispair: Run) -> None:
+    precomp(tmp_path, splits=("train", "dev"))
+    np.save(tmp_path / "dev_ims.npy", features(7, width=5))
+    ran = mispair("check", tmp_path)
+    assert ran.code == 2
+    for part in ("dev_ims.npy", "width 5", "train_ims.npy", "width 4"):
+        assert part in ran.err
+
+
+def test_more_regions_than_train_has_are_refused(tmp_path: Path, mispair: Run) -> None:
+    precomp(tmp_path, splits=("train", "dev"))
+    np.save(tmp_path / "dev_ims.npy", features(7, regions=4))
+    ran = mispair("check", tmp_path)
+    assert ran.code == 2
+    assert "dev_ims.npy has 4 regions per image and train_ims.npy 3" in ran.err
+
+
+def test_fewer_regions_and_other_types_are_findings(tmp_path: Path, mispair: Run) -> None:
+    precomp(tmp_path, splits=("train", "dev"))
+    np.save(tmp_path / "dev_ims.npy", features(7, regions=2, dtype="float16"))
+    assert set(findings(mispair("check", tmp_path, "--json"))) == {
+        "regions differ between splits",
+        "types differ between splits",
+    }
+
+
+def test_a_test_split_in_other_words(tmp_path: Path, mispair: Run) -> None:
+    precomp(tmp_path, splits=("train", "dev", "test"))
+    write_lines(tmp_path / "test_caps.txt", [f"ein Hund mit der Nummer {k}" for k in range(35)])
+    text = findings(mispair("check", tmp_path, "--json"))["words the first split lacks"]["text"]
+    assert "test: 83% of its words" in text
+
+
+def test_ids_that_repeat_within_and_between_splits(tmp_path: Path, mispair: Run) -> None:
+    precomp(tmp_path, splits=("train", "dev"))
+    write_lines(tmp_path / "train_ids.txt", ["a", "b", "c", "d", "e", "f", "b"])
+    write_lines(tmp_path / "dev_ids.txt", ["t", "u", "v", "w", "x", "y", "c"])
+    ran = findings(mispair("check", tmp_path, "--json"))
+    assert ran["ids repeat"]["rows"] == [6]
+    assert "'b'" in ran["ids repeat"]["text"]
+    assert "'c'" in ran["ids shared between splits"]["text"]
+
+
+def test_no_dev_split_is_said(tmp_path: Path, mispair: Run) -> None:
+    assert "dev_ims.npy" in findings(mispair("check", precomp(tmp_path / "a"), "--json"))["no dev split"]["text"]
+    assert "holds out 10% of the images as dev and 10% as test" in mispair("check", table(tmp_path / "b")).out
+
+
+def test_captions_all_alike(tmp_path: Path, mispair: Run) -> None:
+    write_lines(precomp(tmp_path) / "train_caps.txt", ["a photo"] * 35)
+    assert "'a photo'" in findings(mispair("check", tmp_path, "--json"))["captions all alike"]["text"]
+
+
+def test_the_share_of_rare_words_is_said(tmp_path: Path, mispair: Run) -> None:
+    lines = [f"word{k} other{k} a dog" for k in range(100)]
+    path = write_lines(tmp_path / "p.csv", ["image_id,caption", *(f"im{k},{line}" for k, line in enumerate(lines))])
+    text = findings(mispair("check", path, "--json"))["rare words"]["text"]
+    assert "50% of all words (200 of 202 different ones)" in text
+    assert "fewer than 4 times" in text
+
+
+def test_captions_are_long_only_beyond_what_training_reads(tmp_path: Path, mispair: Run) -> None:
+    lines = captions(35)
+    lines[9] = "dog " * 200
+    write_lines(precomp(tmp_path) / "train_caps.txt", lines)
+    assert "over-long captions" not in findings(mispair("check", tmp_path, "--json"))
+
+
+def test_a_folder_of_pictures_says_which_are_broken(tmp_path: Path, mispair: Run) -> None:
+    write_pictures(tmp_path, ["a.png", "b.png", "c.png", "d.png"])
+    (tmp_path / "b.png").write_bytes(picture(1)[:60])
+    (tmp_path / "c.png").write_bytes(b"")
+    (tmp_path / "d.png").write_bytes(picture(0))
+    (tmp_path / "e.jpg").write_bytes(picture(4, "JPEG", (40, 30)))
+    ran = mispair("check", tmp_path, "--json")
+    assert ran.code == 1
+    (split,) = json.loads(ran.out)["splits"]
+    assert split["pictures"] == {
+        "pictures": 5, "kinds": {"png": 2, "jpeg": 1}, "smallest": 7, "largest": 40, "broken": 2,
+    }  # fmt: skip
+    assert findings(ran)["broken pictures"]["rows"] == [1, 2]
+    assert "empty file" in findings(ran)["broken pictures"]["text"]
+    assert "'d.png'" in findings(ran)["duplicate pictures"]["text"]
+    out = mispair("check", tmp_path).out
+    assert "png 2, jpeg 1" in out
+    assert "captions per image" not in out

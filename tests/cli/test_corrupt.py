@@ -58,7 +58,7 @@ def test_seed_decides(tmp_path: Path, mispair: Run) -> None:
 
 
 def test_shift_and_repeat(tmp_path: Path, mispair: Run) -> None:
-    data = precomp(tmp_path / "data", images=10, per_image=1)
+    data = precomp(tmp_path / "data", images=10, per_image=1, splits=("train", "dev"))
     assert mispair("corrupt", data, "--from", 4, "--shift", 2, "-o", tmp_path / "s.npy").code == 0
     assert np.load(tmp_path / "s.npy").tolist() == [0, 1, 2, 3, 8, 9, 4, 5, 6, 7]
     assert mispair("corrupt", data, "--rate", 0.5, "--repeat", "-o", tmp_path / "r.npy").code == 0

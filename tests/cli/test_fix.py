@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mispair.audit.verdicts import SCHEMA, Facts, Verdicts
-from mispair.config.audit import _about
+from mispair.audit.facts import Facts
+from mispair.audit.verdict_table import SCHEMA
+from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig, NoiseConfig, ScenesConfig, open_split
+from mispair.workflows.audit import origin_of
 from tests.data.samples import Ran, captions, features, precomp, run, write_lines
 
 Run = Callable[..., Ran]
@@ -34,12 +36,12 @@ def audit_of(folder: Path, config: DataConfig, split: str) -> Path:
     p = np.where(np.isin(np.arange(count), BAD), 0.9, 0.1)
     columns = {}
     for field in SCHEMA:
-        empty = [0] * count if pa.types.is_integer(field.type) else ["x"] * count
+        empty = [1] * count if pa.types.is_integer(field.type) else ["x"] * count
         columns[field.name] = [None] * count if field.nullable else empty
     columns |= {"pair": np.arange(count), "p_mismatch": p, "mismatch_score": 1 - p, "is_mismatch_issue": p > 0.5}
     columns |= {"score": p, "proposed_caption_pair": [PROPOSED.get(k) for k in range(count)]}
     columns["swap_with"] = columns["proposed_caption_pair"]
-    facts = Facts(count, 0.2, 0.1, 0.3, True, 3, "by hand", None, _about(config, data), {})
+    facts = Facts(count, 0.2, 0.1, 0.3, True, 0.9, 3, "by hand", False, None, origin_of(config, data), {})
     Verdicts(pa.table(columns, schema=SCHEMA), facts).save(folder)
     return folder
 
@@ -85,10 +87,13 @@ def test_tables(tmp_path: Path, mispair: Run, kind: str, action: str) -> None:
         "the features stay with their images"
     )
     facts = json.loads(ran.out)
-    assert facts.pop("train") == str(tmp_path / "fixed" / path.name)
+    weights = " --weights weight" if action == "weight" else ""
+    assert facts.pop("train") == f"{tmp_path / 'fixed' / path.name}{weights}"
+    assert facts.pop("wrong") == (pytest.approx(0.1) if action == "drop" else None if facts["changed"] else 0.34)
+    assert facts.pop("true") is None
     assert facts == {"pairs": 10, "kept": len(kept), "changed": 2 if action in ("rematch", "swap") else 0}
     if action == "weight":
-        from mispair.data.rows import read_rows
+        from mispair.data.files.rows import read_rows
 
         weights = [float(w) for w in read_rows(tmp_path / "fixed" / path.name).columns["weight"]]
         assert weights == pytest.approx([0.1 if k in BAD else 0.9 for k in range(10)])
@@ -164,7 +169,10 @@ def test_two_arrays(tmp_path: Path, mispair: Run, per_image: int) -> None:
     audit = audit_of(tmp_path / "audit", config, "all")
     assert mispair("fix", audit, "--action", "rematch", "-o", tmp_path / "fixed").code == 0
     kept = [k for k in range(10 * per_image) if k != 6]
-    assert np.array_equal(np.load(tmp_path / "fixed" / "a.npy"), np.repeat(a, per_image, 0)[kept])
+    fixed = open_split(DataConfig(path=str(tmp_path / "fixed/a.npy"), second=str(tmp_path / "fixed/b.npy")), "all")
+    shown = fixed.images.take(fixed.table.image_rows)[0][:, 0]
+    assert np.array_equal(shown, np.repeat(a, per_image, 0)[kept])
+    assert len(fixed.images) == len({k // per_image for k in kept}), "every image is there once"
     assert np.array_equal(np.load(tmp_path / "fixed" / "b.npy"), b[[PROPOSED.get(k, k) for k in kept]])
     assert mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").code == 0
     for name in ("a.npy", "b.npy"):
@@ -222,8 +230,70 @@ def test_a_fixed_file_that_was_changed_is_not_undone(tmp_path: Path, mispair: Ru
     assert "is damaged" in mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").err
 
 
-def test_an_audit_in_memory_names_no_files(tmp_path: Path, mispair: Run) -> None:
-    folder = precomp(tmp_path / "data")
+def test_an_audit_in_memory_is_told_its_data(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev"))
     found = Verdicts.load(audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train"))
-    replace(found, facts=replace(found.facts, data={})).save(tmp_path / "other")
-    assert "made in memory" in mispair("fix", tmp_path / "other", "--action", "drop", "-o", tmp_path / "x").err
+    texts = [line.strip() for line in (folder / "train_caps.txt").read_text().splitlines()]
+    at = found.table.schema.get_field_index("caption")
+    table = found.table.set_column(at, SCHEMA.field("caption"), pa.array(texts))
+    table = table.set_column(2, SCHEMA.field("image_id"), pa.array([str(k) for k in range(35)]))
+    Verdicts(table, replace(found.facts, data={})).save(tmp_path / "other")
+    told = ("fix", tmp_path / "other", "--action", "drop", "-o", tmp_path / "x")
+    assert "made in memory" in mispair(*told).err
+    ran = mispair(*told, "--data", folder)
+    assert ran.code == 0, ran
+    assert len((tmp_path / "x" / "train_caps.txt").read_text().splitlines()) == 32
+    write_lines(folder / "train_caps.txt", [*texts[:7], "another", *texts[8:]])
+    ran = mispair("fix", tmp_path / "other", "--action", "drop", "-o", tmp_path / "y", "--data", folder)
+    assert ran.code == 2
+    assert "train: pair 7 has another caption" in ran.err
+    short = precomp(tmp_path / "short", images=3)
+    ran = mispair("fix", tmp_path / "other", "--action", "drop", "-o", tmp_path / "y", "--data", short)
+    assert "it has 15 pairs, the audit 35" in ran.err
+    assert not (tmp_path / "y").exists()
+
+
+def test_training_on_weights_is_said_with_the_option_that_reads_them(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev", "test"))
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    ran = mispair("fix", audit, "--action", "weight", "-o", tmp_path / "fixed")
+    said = " ".join(ran.out.split()).split("Train on it: mispair train ")[1].split(" Back again")[0]
+    assert said.split() == [str(tmp_path / "fixed"), "--weights", "weights"]
+    quick = ("--epochs", "1", "--batch-size", "8", "--set", "data.min_count=1", "-o", tmp_path / "run")
+    assert mispair("train", *said.split(), *quick).code == 0
+    dropped = mispair("fix", audit, "--action", "drop", "-o", tmp_path / "dropped").out
+    assert "--weights" not in dropped
+
+
+def test_limits(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data")
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    ran = mispair("fix", audit, "--action", "drop", "--threshold", 0.95, "-o", tmp_path / "all", "--json")
+    assert json.loads(ran.out)["kept"] == 35
+    assert mispair("fix", audit, "--action", "drop", "--threshold", 2, "-o", tmp_path / "x").code == 2
+
+
+@pytest.mark.parametrize("name", ["metadata.csv", "pairs.csv"])
+def test_pictures_are_found_again(tmp_path: Path, mispair: Run, name: str) -> None:
+    """An image folder takes its pictures along; those that an ordinary table names stay, and their place is said."""
+    from mispair.audit.quick import quick_audit
+    from mispair.workflows.report.find_pictures import PicturesById
+    from tests.audit.planted import planted
+    from tests.report.samples import png
+
+    (tmp_path / "data" / "images").mkdir(parents=True)
+    for k in range(101):
+        (tmp_path / "data" / "images" / f"{k}.png").write_bytes(png(8, 8))
+    lines = [f"images/{k}.png,words {k}" for k in range(101)]
+    write_lines(tmp_path / "data" / name, ["file_name,caption", *lines])
+    a, b, *_ = planted(pairs=101)
+    ids = [f"images/{k}.png" for k in range(101)]
+    quick_audit(a, b, image_ids=ids, captions=[f"words {k}" for k in range(101)]).save(tmp_path / "audit")
+    out = tmp_path / "clean"
+    ran = mispair("fix", tmp_path / "audit", "--data", tmp_path / "data", "--action", "drop", "-o", out)
+    assert ran.code == 0, ran
+    along = name == "metadata.csv"
+    assert (f"--images {tmp_path / 'data'}" in ran.out) != along
+    told = DataConfig(path=str(out / name), images=None if along else str(tmp_path / "data"))
+    kept = [line.split(",")[0] for line in (out / name).read_text().splitlines()[1:]]
+    assert PicturesById(told, "all", kept).complete

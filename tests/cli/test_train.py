@@ -2,19 +2,18 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from safetensors import safe_open
-from safetensors.torch import load_file
 
 from mispair.cli.app import main
 from tests.synthetic import TINY
 
-SETS = [f"--set={s}" for s in (*TINY, "data.noise.rate=0.5", "method.mixture=gaussian", "train.save_minutes=1e-6")]
+SETS = [
+    f"--set={s}" for s in (*TINY, "data.noise.rate=0.5", "method.split.mixture=gaussian", "train.save_minutes=1e-6")
+]
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
 
 
@@ -29,7 +28,11 @@ def mispair(*arguments, wait=True):
 
 def epochs(folder):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in line.items() if k != "seconds"} for line in lines if line["event"] == "epoch"]
+    return [
+        {k: v for k, v in line.items() if k not in ("seconds", "cpu", "waited")}
+        for line in lines
+        if line["event"] == "epoch"
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -59,44 +62,6 @@ def test_a_run_folder_holds_what_it_should(whole):
     card = (whole / "README.md").read_text()
     assert "rSum" in card
     assert summary["noise"]["hash"][:16] in card
-
-
-def test_killed_at_any_moment_and_resumed_is_the_same_run(whole, tmp_path):
-    folder = tmp_path / "killed"
-    process = mispair("train", *SETS, "-o", folder, wait=False)
-    kills = 0
-    state = folder / "last" / "state.pt"
-    deadline = time.monotonic() + 60
-    while not state.exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    while kills < 2 and process.poll() is None:
-        time.sleep(0.11 * (kills + 1))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-        process = mispair("train", "--resume", folder, wait=False)
-        time.sleep(2.2)  # past the imports, into the training
-    _, error = process.communicate(timeout=120)
-    assert process.returncode == 0, error
-    assert kills >= 1
-    assert epochs(folder) == epochs(whole)
-    ours, theirs = load_file(folder / "model.safetensors"), load_file(whole / "model.safetensors")
-    assert ours.keys() == theirs.keys()
-    assert all((ours[key] == theirs[key]).all() for key in ours)
-    left, right = (json.loads((f / "metrics.json").read_text()) for f in (folder, whole))
-    assert {**left, "seconds": 0} == {**right, "seconds": 0}
-
-
-def test_sigterm_saves_and_says_how_to_go_on(tmp_path):
-    folder = tmp_path / "stopped"
-    process = mispair("train", *SETS, "--set=train.epochs=400", "-o", folder, wait=False)
-    deadline = time.monotonic() + 60
-    while not (folder / "last" / "state.pt").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert f"mispair train --resume {folder}" in error.replace("\n", "")
 
 
 def test_the_written_configuration_repeats_the_run(whole, tmp_path):
@@ -156,8 +121,8 @@ def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatc
     cases = [
         (["train", "--method", "magic"], "there is no method 'magic'"),
         (["train", "--model", "resnet"], "there is no model 'resnet'"),
-        (["train", "--set", "method.mass=0"], "method.mass: input should be greater than 0, got 0"),
-        (["train", "--set", "method.masss=1"], "did you mean method.mass?"),
+        (["train", "--set", "method.transport.mass=0"], "method.transport.mass: input should be greater than 0, got 0"),
+        (["train", "--set", "method.masss=1"], "did you mean method.transport.mass?"),
         (["train", "--epochs", "3", "--set", "method.warmup_epochs=3"], "leaves nothing of train.epochs=3"),
         (["train", tmp_path / "nowhere"], "does not exist"),
         (["train", "-o", whole], "already holds a run"),
@@ -199,3 +164,99 @@ def test_a_corrupt_model_gets_one_sentence(whole, tmp_path):
     code, _, error = mispair("evaluate", folder)
     assert code == 2
     assert "is damaged" in error
+
+
+def test_places_that_cannot_be_written_get_one_sentence(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    small = ["--set=data.scenes.pictures=120", "--method", "plain", "--epochs", "1"]
+    cases = [
+        ["train", *small, "-o", tmp_path / "file" / "x"],
+        ["train", *small, "-o", tmp_path / ("n" * 300)],
+        ["train", *small, "-o", tmp_path / "file"],
+        ["train", "--resume", tmp_path / ("n" * 300)],
+        ["train", "--resume", tmp_path / "file"],
+        ["train", "-c", tmp_path / ("n" * 300)],
+        ["train", "x" * 300],
+        ["demo", "-o", tmp_path / "file"],
+        ["demo", "-o", tmp_path / "file" / "x"],
+        ["demo", "-o", tmp_path / ("n" * 300)],
+        ["evaluate", tmp_path / ("n" * 300)],
+        ["runs", tmp_path / ("n" * 300)],
+        ["runs", tmp_path / "file"],
+        ["report", tmp_path / ("n" * 300)],
+    ]
+    for arguments in cases:
+        monkeypatch.setattr(sys, "argv", ["mispair", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        error = capsys.readouterr().err
+        assert stopped.value.code == 2, (arguments, error)
+        assert "mispair: " in error, (arguments, error)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_output_that_nobody_takes_gets_one_sentence():
+    command = f"{sys.executable} -m mispair methods --json > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "mispair: the output cannot be used: No space left on device\n"
+    command = f"{sys.executable} -m mispair methods --json | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.stderr == ""
+
+
+def test_one_epoch_is_enough(tmp_path):
+    small = ("--set=data.scenes.pictures=120", "--set=model.embed=16", "--batch-size", "32", "--device", "cpu")
+    for method in ("l2rm", "ncr", "plain"):
+        code, _, error = mispair("train", *small, "--method", method, "--epochs", 1, "-o", tmp_path / method)
+        assert code == 0, error
+    assert "all warm-up" in mispair("train", *small, "--epochs", 1, "--lr", "0.01", "-o", tmp_path / "chosen")[1]
+
+
+def test_what_was_not_given_is_not_what_was(whole, tmp_path, monkeypatch, capsys):
+    """ "scenes" said and nothing said are two things."""
+    monkeypatch.setattr(sys, "argv", ["mispair", "train", "scenes", "--resume", str(whole)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "leave the other options out" in capsys.readouterr().err
+    elsewhere = tmp_path / "elsewhere.yaml"
+    elsewhere.write_text(f"data: {{path: {tmp_path / 'nowhere'}}}\ntrain: {{epochs: 1}}\nmethod: {{name: plain}}\n")
+    small = ("--set=data.scenes.pictures=120", "--set=model.embed=16")
+    code, _, error = mispair("train", "-c", elsewhere, *small, "-o", tmp_path / "a")
+    assert code == 2
+    assert "nowhere does not exist" in error
+    code, _, error = mispair("train", "scenes", "-c", elsewhere, *small, "-o", tmp_path / "b")
+    assert code == 0, error
+
+
+def test_runs_fit_into_eighty_columns(tmp_path, monkeypatch, capsys):
+    for number in range(2):
+        folder = tmp_path / f"scenes-l2rm-official-vse-with-a-long-name-{number}"
+        folder.mkdir()
+        (folder / "config.yaml").write_text("method: {name: l2rm}\ndata: {noise: {rate: 0.4}}\n")
+        summary = {"test": {"rsum": 1234.5}, "mismatch_rate": 0.375, "noise": {"rate": 0.4}, "seconds": 1.0}
+        (folder / "metrics.json").write_text(json.dumps(summary) if number else "{}")
+        (folder / "metrics.jsonl").write_text('{"event": "epoch", "epoch": 0, "dev": {"rsum": 567.8}}\n')
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["mispair", "runs", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        main()
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines()[1:])) <= 80
+    for figure in ("1234.5", "567.8", "0.375", "0.40", "1/20"):
+        assert figure in out, out
+    assert "…" not in out
+
+
+def test_one_damaged_run_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
+    for name, content in (("good", "method: {name: plain}\n"), ("bad", "data: [1]\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").write_text(content)
+    monkeypatch.setattr(sys, "argv", ["mispair", "runs", str(tmp_path), "--json"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    out, error = capsys.readouterr()
+    assert stopped.value.code in (0, None)
+    assert [run["run"] for run in json.loads(out)] == ["good"]
+    assert "left out: " in error

@@ -10,7 +10,7 @@ from mispair.experiments.cell import run_cell
 from mispair.experiments.page import make_page
 from mispair.experiments.runner import write_down
 from mispair.experiments.spec import parse_spec
-from mispair.runtime.history import write_epoch
+from mispair.runtime.run_folder import RunFolder
 from tests.experiments.grids import tiny_cells, tiny_spec
 from tests.experiments.test_tables import _cell
 
@@ -42,9 +42,9 @@ def test_a_sweep_draws_both_directions(tmp_path):
 def test_costs_are_shared_out_by_the_truth_early_and_late(tmp_path):
     def prepare(folder):
         called = np.array([False, False, True, True])
-        write_epoch(folder, 1, {"mismatched": called})  # warm-up of the cost: none kept
-        write_epoch(folder, 2, {"mismatched": called, "cost": np.array([0.0, 0.9, 1.0, 1.0])})
-        write_epoch(folder, 3, {"mismatched": called, "cost": np.array([0.0, 0.0, 0.0, 1.0])})
+        RunFolder(folder).write_split(1, {"mismatched": called})  # warm-up of the cost: none kept
+        RunFolder(folder).write_split(2, {"mismatched": called, "cost": np.array([0.0, 0.9, 1.0, 1.0])})
+        RunFolder(folder).write_split(3, {"mismatched": called, "cost": np.array([0.0, 0.0, 0.0, 1.0])})
         np.save(folder / "truth.npy", np.array([False, False, False, True]))
 
     page = _page(tmp_path, "cost", prepare=prepare)
@@ -56,7 +56,7 @@ def test_costs_are_shared_out_by_the_truth_early_and_late(tmp_path):
 
 def test_costs_without_truth_are_grouped_as_called_and_it_is_said(tmp_path):
     def prepare(folder):
-        write_epoch(folder, 2, {"mismatched": np.array([False, True]), "cost": np.array([0.0, 1.0])})
+        RunFolder(folder).write_split(2, {"mismatched": np.array([False, True]), "cost": np.array([0.0, 1.0])})
 
     page = _page(tmp_path, "cost", prepare=prepare)
     assert _texts(page.tables[0])[0][1:3] == ["100.0%", "0.0%"]

@@ -3,24 +3,25 @@
 import json
 import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from mispair.config.assemble import load_run
 from mispair.errors import InputError
 from mispair.experiments.cell import run_cell
 from mispair.experiments.estimate import TimeLeft, measure
 from mispair.experiments.grid import Cell
 from mispair.experiments.results import noise_problems, read_cell
-from mispair.experiments.runner import claimed, refuse_changed, run_grid, write_down
+from mispair.experiments.runner import LOCK, refuse_changed, run_grid, write_down
 from mispair.experiments.spec import Evaluation, parse_spec
 from mispair.experiments.workers import Workers
 from mispair.retrieval.evaluate import RecallEvaluator
+from mispair.runtime.lock import claimed
+from mispair.workflows.trained_run import load_run
 from tests.experiments.grids import TINY, tiny_cells, tiny_spec, write_spec
 from tests.experiments.test_tables import _cell
 
@@ -36,42 +37,72 @@ class Heard:
         self.shown.append(line)
 
 
-def _start(spec, out, log):
-    command = [sys.executable, "-m", "mispair", "experiments", "run", str(spec), "-o", str(out), "--seeds", "2"]
+# `experiments run`, which sends itself a signal in the second epoch of a cell, once so many cells are finished; its
+# workers are named first.
+_SIGNALLED = """
+import os, sys
+from pathlib import Path
+from mispair.cli import progress
+from mispair.cli.app import main
+
+number, after = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+
+class Signalled(progress.Ticker):
+    finished = 0
+
+    def say(self, line):
+        self.finished += "rSum" in line
+        super().say(line)
+
+    def show(self, line):
+        if self.finished >= after and "epoch 2/4" in line and number:
+            children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+            print("workers", children.read_text() if children.exists() else "", flush=True)
+            os.kill(os.getpid(), number)
+        super().show(line)
+
+progress.Ticker = Signalled
+main()
+"""
+
+
+def _run(spec, out, log, number=0, after=0):
+    """The exit code of a grid that gets the signal of that number, once `after` cells are finished."""
+    command = ["experiments", "run", str(spec), "-o", str(out), "--seeds", "2"]
     with log.open("w") as file:
-        return subprocess.Popen(command, stderr=subprocess.STDOUT, stdout=file)
+        ran = subprocess.run(
+            [sys.executable, "-c", _SIGNALLED, str(int(number)), str(after), *command],
+            stderr=subprocess.STDOUT, stdout=file, timeout=280, check=False,
+        )  # fmt: skip
+    return ran.returncode
 
 
-def _wait(condition, seconds=120.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.02)
-
-
-def _children(process):
-    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+def _gone(pid, seconds):
+    """Wait until a process that is not ours has ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    ended = bool(select.select([handle], [], [], seconds)[0])
+    os.close(handle)
+    return ended
 
 
 def _finished(out):
     return sorted(out.glob("cells/*/*/*/metrics.json"))
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for orphans in /proc")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="looks for orphans as Linux does")
 def test_killed_and_restarted_it_ends_as_if_nothing_had_happened(tmp_path):
     spec, out, log = write_spec(tmp_path), tmp_path / "out", tmp_path / "log"
-    grid = _start(spec, out, log)
-    _wait(lambda: len(_finished(out)) >= 2 and list(out.glob("cells/*/*/*/last/state.pt")))
-    workers = _children(grid)
+    assert _run(spec, out, log, signal.SIGKILL, after=2) == -signal.SIGKILL
+    workers = log.read_text().partition("workers ")[2].split()
     assert workers
-    grid.kill()
-    grid.wait(60)
-    _wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 10)
+    assert all(_gone(int(pid), 10) for pid in workers)
     done = {path: path.stat().st_mtime_ns for path in _finished(out)}
     assert 0 < len(done) < 8
 
-    grid = _start(spec, out, log)
-    assert grid.wait(300) == 0, log.read_text()
+    assert _run(spec, out, log) == 0, log.read_text()
     assert "8 of 8 cells are finished" in log.read_text()
     assert f"{len(done)} of 8 cells are finished already" in log.read_text()
     assert {path: path.stat().st_mtime_ns for path in done} == done
@@ -88,10 +119,7 @@ def test_killed_and_restarted_it_ends_as_if_nothing_had_happened(tmp_path):
 @pytest.mark.slow
 def test_asked_to_stop_it_saves_first(tmp_path):
     spec, out, log = write_spec(tmp_path), tmp_path / "out", tmp_path / "log"
-    grid = _start(spec, out, log)
-    _wait(lambda: list(out.glob("cells/*/*/*/last/state.pt")))
-    grid.send_signal(signal.SIGTERM)
-    assert grid.wait(60) == 130
+    assert _run(spec, out, log, signal.SIGTERM) == 130
     assert "The same command goes on" in log.read_text()
     cell = next(c for c in tiny_cells(out) if c.status() != "finished")
     assert cell.status() == "begun"
@@ -251,9 +279,9 @@ def test_a_folder_holds_one_experiment_and_one_grid_at_a_time(tmp_path):
     with pytest.raises(InputError, match="holds experiment tiny on scenes"):
         write_down(tmp_path, parse_spec(tiny_spec(name="other"), "x"), "scenes", "scenes", 1, "")
     with (
-        claimed(tmp_path),
-        pytest.raises(InputError, match="another 'mispair experiments run' works in"),
-        claimed(tmp_path),
+        claimed(tmp_path / LOCK, "mispair experiments run"),
+        pytest.raises(InputError, match=r"is in use by mispair experiments run \(process"),
+        claimed(tmp_path / LOCK, "mispair experiments run"),
     ):
         pass
 

@@ -8,6 +8,7 @@ import yaml
 from mispair.config.load import load_config
 from mispair.errors import InputError
 from mispair.experiments.grid import cells, lines
+from mispair.experiments.run import plan_experiment
 from mispair.experiments.spec import list_specs, load_spec, parse_spec
 from tests.experiments.grids import tiny_cells, tiny_spec, write_spec
 
@@ -22,14 +23,18 @@ def test_the_first_seed_comes_first():
 
 def test_a_cell_is_what_the_layers_say():
     changes = {
-        "columns": {0.6: {"set": {"data.noise.rate": 0.6}, "row_set": {"l2rm": {"method.mass": 0.3}}}},
+        "columns": {0.6: {"set": {"data.noise.rate": 0.6}, "row_set": {"l2rm": {"method.transport.mass": 0.3}}}},
         "data": {
             "scenes": {"set": {"train.epochs": 6, "method.temperature": 0.07}, "row_set": {"plain": {"train.lr": 1.0}}}
         },
     }
     plain, l2rm = tiny_cells(Path("out"), seeds=1, **changes)
     assert (plain.config.train.epochs, plain.config.train.lr, plain.config.method.name) == (6, 1.0, "plain")
-    assert (l2rm.config.method.mass, l2rm.config.method.temperature, l2rm.config.train.lr) == (0.3, 0.07, 2e-4)
+    assert (l2rm.config.method.transport.mass, l2rm.config.method.temperature, l2rm.config.train.lr) == (
+        0.3,
+        0.07,
+        2e-4,
+    )
     assert l2rm.folder == Path("out/cells/l2rm/0.6/seed-0")
 
 
@@ -39,11 +44,13 @@ def test_a_seed_is_the_runs_and_the_noises():
 
 
 def test_a_preset_keeps_the_data_sets_warm_up(tmp_path):
-    (tmp_path / "base.yaml").write_text("method: {name: l2rm, warmup_epochs: 2, mass: 0.7}\ntrain: {epochs: 9}\n")
+    (tmp_path / "base.yaml").write_text(
+        "method: {name: l2rm, warmup_epochs: 2, transport: {mass: 0.7}}\ntrain: {epochs: 9}\n"
+    )
     values = tiny_spec(rows={"l2rm-paper": {"method": "l2rm-paper"}}, data={"scenes": {"config": "base.yaml"}})
     spec = parse_spec(values, "x")
     method = cells(spec, tmp_path / "x.yaml", "scenes", "scenes", tmp_path, 1)[0].config.method
-    assert (method.warmup_epochs, method.signal, method.mass) == (2, "triplet_hardest", 0.1)
+    assert (method.warmup_epochs, method.split.signal, method.transport.mass) == (2, "triplet_hardest", 0.1)
 
 
 def test_only_leaves_what_is_named():
@@ -90,7 +97,7 @@ def test_a_bad_spec_costs_one_sentence(changes, sentence):
 @pytest.mark.parametrize(
     ("changes", "only", "sentence"),
     [
-        ({"rows": {"a": {"method": "magic"}}}, (), "row a asks for method 'magic'"),
+        ({"rows": {"a": {"method": "magic"}}}, (), "row a: there is no method 'magic'"),
         (
             {"data": {"scenes": {"config": "nowhere/{config}.yaml"}}},
             (),
@@ -162,3 +169,22 @@ def test_the_shipped_main_table_injects_what_its_columns_say():
         assert cell.config.data.noise.protocol == "image"
         assert cell.config.data.noise.oracle == cell.line.startswith("oracle")
     assert load_config(SHIPPED.parent / "configs/f8k/l2rm-vse.yaml").train.epochs == 14
+
+
+def test_a_first_look_is_one_seed_of_the_cells_named_for_it(tmp_path):
+    plan = plan_experiment("trust", tmp_path / "out", quick=True)
+    assert {(cell.line, cell.column, cell.seed) for cell in plan.cells} == {
+        (row, column, 0) for row in ("sce", "l2rm", "oracle") for column in ("0", "0.4")
+    }
+    assert plan.seeds == 1
+    with pytest.raises(InputError, match="experiment main has no quick cells"):
+        plan_experiment("main", tmp_path / "out", quick=True)
+
+
+def test_a_value_may_name_a_file_of_the_data(tmp_path):
+    """`{data}` is the path of the data; specs and their rows hold no path of a machine."""
+    spec, path = load_spec("text-vectors")
+    listed = cells(spec, path, "f8k-one", "somewhere/f8k-one", tmp_path, 1, ["column=0.4"])
+    second = {cell.line: cell.config.data.second for cell in listed if cell.config is not None}
+    texts = "somewhere/f8k-one/texts.npy"
+    assert second == {"sce-words": None, "sce-vectors": texts, "l2rm-words": None, "l2rm-vectors": texts}

@@ -14,10 +14,10 @@ from mispair.cli.app import app
 from mispair.errors import InputError
 from mispair.experiments.page import make_page
 from mispair.experiments.render import FORMATS, markdown
+from mispair.experiments.result_tables import best
 from mispair.experiments.results import RECALLS, Figure, figure, read_cell
 from mispair.experiments.runner import write_down
 from mispair.experiments.spec import parse_spec
-from mispair.experiments.tables import best
 from tests.experiments.grids import tiny_spec
 
 
@@ -133,11 +133,15 @@ def test_published_figures_stand_beside_on_the_papers_data_only(tmp_path):
 def test_the_split_is_judged(tmp_path):
     _grid(tmp_path, {})
     for seed, (estimate, auroc) in enumerate([(0.21, 0.9), (0.25, 0.94)]):
-        _cell(tmp_path, "l2rm", "0.2", seed, 1.0, mismatch_rate=estimate, detection={"auroc": auroc})
+        found = {"auroc": auroc, "ece": 0.04, "certain": float("nan")}
+        _cell(tmp_path, "l2rm", "0.2", seed, 1.0, mismatch_rate=estimate, mismatch_rate_ci=(0.1, 0.3), detection=found)
     page = make_page(tmp_path)
     assert page.tables[-1].title == "The split against the truth"
     texts = [entry.text for entry in page.tables[-1].rows[0]]
-    assert texts == ["L2RM", "0.2", "0.200 ± 0.000", "0.230 ± 0.028", "0.920 ± 0.028", "–"]
+    assert texts == [
+        "L2RM", "0.2", "0.200 ± 0.000", "0.230 ± 0.028", "0.100 ± 0.000", "0.300 ± 0.000", "0.920 ± 0.028",
+        "0.040 ± 0.000", "–", "–",
+    ]  # fmt: skip
 
 
 def test_the_cost_is_in_the_table(tmp_path):
@@ -159,7 +163,7 @@ def test_nothing_goes_out_unescaped(tmp_path):
     rows_of_md = [line for line in text["md"].splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in rows_of_md[:3]} == {3}
     body = text["tex"].split("\\begin{table}")[1]
-    assert "100\\% | *a\\_b* \\textbackslash{} \\{x\\}" in body
+    assert "100\\% \\textbar{} *a\\_b* \\textbackslash{} \\{x\\}" in body
     assert "\\$5 \\#1" in body
     assert "secret" not in "".join(text.values())
 

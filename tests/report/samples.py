@@ -8,22 +8,24 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from mispair.audit.verdicts import SCHEMA, TRUTH, Damage, Facts, Verdicts
+from mispair.audit.facts import Damage, Facts
+from mispair.audit.verdict_table import SCHEMA, TRUTH
+from mispair.audit.verdicts import Verdicts
 from mispair.report.content import (
     Card,
     Costs,
     Curve,
+    DamageKind,
     Flip,
     Gallery,
     History,
-    Kind,
     Losses,
-    Page,
     Pair,
-    Pairs,
     Ranked,
     Recalls,
+    ReportPage,
     Word,
+    WorstPairs,
 )
 from mispair.report.thumbnails import thumbnail
 
@@ -52,7 +54,7 @@ def png(width=120, height=90, colour=(40, 90, 160)):
     return out.getvalue()
 
 
-def full_page(texts=("a dog runs on the beach", "two people at a table"), pictures=True, rows=60) -> Page:
+def full_page(texts=("a dog runs on the beach", "two people at a table"), pictures=True, rows=60) -> ReportPage:
     """Every section, with `texts` wherever a stranger's text can stand."""
     said = [texts[k % len(texts)] for k in range(rows)]
     tile = thumbnail(png(), 96) if pictures else None
@@ -94,7 +96,7 @@ def full_page(texts=("a dog runs on the beach", "two people at a table"), pictur
         for k in range(min(rows, 16))
     )
     recalls = {"i2t_r1": 61.2, "i2t_r5": 85.0, "i2t_r10": 92.5, "t2i_r1": 44.1, "t2i_r5": 74.0, "t2i_r10": 83.2}
-    return Page(
+    return ReportPage(
         title=f"Audit of {texts[0]}",
         subject=texts[-1],
         created="2026-01-31",
@@ -133,8 +135,8 @@ def full_page(texts=("a dog runs on the beach", "two people at a table"), pictur
             Ranked("Untransported rows, epoch 14", [0.26, 0.25, 0.25, 0.24], True),
         ],
         gallery=Gallery(cards, 100, "They come from the whole set.", "Words are judged by leaving each one out."),
-        pairs=Pairs(pairs, rows, {} if tile is None else {said[-1]: tile, said[-2]: ""}, "audit.parquet"),
-        damage=[Kind("captions shifted", 40, texts[0], texts[-1])],
+        pairs=WorstPairs(pairs, rows, {} if tile is None else {said[-1]: tile, said[-2]: ""}, "audit.parquet"),
+        damage=[DamageKind("captions shifted", 40, texts[0], texts[-1])],
         configuration="method:\n  name: l2rm\n# " + texts[0],
         provenance=[("run", texts[0]), ("data hash", "0" * 64)],
         missing=[texts[-1]],
@@ -184,9 +186,11 @@ def audit_of(count, captions=None, run=None, data=None, truth=False, seed=0) -> 
         rate=float(wrong.mean()),
         rate_low=float(wrong.mean()) - 0.01,
         rate_high=float(wrong.mean()) + 0.01,
-        bimodal=True,
+        conclusive=True,
+        separation=0.97,
         issues=int(wrong.sum()),
         held_out="cross-fit in 5 folds",
+        learned=False,
         run=run,
         data=data or {"path": "pairs.csv", "split": "train", "format": "csv", "hash": "0" * 64},
         mixture={},

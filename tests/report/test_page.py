@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mispair.report.content import Word
+from mispair.report.content import Ranked, Word
 from mispair.report.page import render
 from mispair.report.text import clamped, words
 from tests.report.samples import HOSTILE, full_page
@@ -30,7 +30,7 @@ def test_sections_are_in_the_readers_order():
     page = render(full_page())
     order = re.findall(r'<section id="(\w+)"', page)
     assert order == [
-        "answer", "recalls", "losses", "curves", "history", "costs", "alignments", "gallery", "pairs", "damage",
+        "answer", "gallery", "pairs", "damage", "losses", "recalls", "curves", "history", "costs", "alignments",
         "provenance",
     ]  # fmt: skip
     assert re.findall(r'<a href="#(\w+)">', page) == order[1:]
@@ -130,4 +130,21 @@ def test_without_pictures_no_tile_stands_for_one():
 
 def test_sides_that_are_no_images_and_texts_are_called_by_their_names():
     page = render(replace(full_page(), sides=("recipe", "sound")))
-    assert "61 of 100 recipes have a right sound in first place" in page
+    assert "61 of 100 recipes have their own sound in first place" in page
+
+
+def test_the_sentence_about_the_mass_is_that_of_the_chart():
+    page = full_page()
+    even = render(page)
+    assert "untransported rows, epoch 14 put 26.0% on the first" in even
+    assert "here they do not" in even, "26 % on one of four is not even"
+    flat = replace(page, ranked=[Ranked("Untransported rows", [0.02] * 50, True)])
+    assert "stay nearly even, as" in render(flat).replace("&#x27;", "'")
+    steep = replace(page, ranked=[Ranked("Untransported rows", [0.908, 0.02], True)])
+    assert "put 90.8% on the first" in render(steep)
+    assert "here they do not" in render(steep)
+
+
+def test_recalls_on_pairs_nobody_checked_are_a_lower_bound():
+    assert "lower bound" not in render(full_page())
+    assert "lower bound" in render(replace(full_page(), evaluated_on_clean=False))

@@ -6,9 +6,9 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mispair.report import table
-from mispair.report.content import Pair, Pairs
-from mispair.report.table import pair_table
+from mispair.report import worst_pairs as table
+from mispair.report.content import Pair, WorstPairs
+from mispair.report.worst_pairs import pair_table
 
 
 def island(page):
@@ -22,7 +22,7 @@ def row(k, **known):
 
 def test_rows_by_hand():
     rows = [row(0, proposed_caption="caption 1", proposed_weight=0.25, score=-0.5), row(1), row(2, caption_rank=7)]
-    data = island(pair_table(Pairs(rows, 3)))
+    data = island(pair_table(WorstPairs(rows, 3)))
     texts, columns = data["texts"], data["columns"]
     assert [texts[k] for k in columns["c"]] == ["caption 0", "caption 1", "caption 2"]
     assert [texts[k] for k in columns["i"]] == ["image0", "image0", "image1"]
@@ -35,24 +35,24 @@ def test_rows_by_hand():
 
 
 def test_columns_nobody_knows_are_not_shown():
-    page = pair_table(Pairs([row(0), row(1)], 2))
+    page = pair_table(WorstPairs([row(0), row(1)], 2))
     assert not {"q", "w", "s", "r", "x", "y"} & set(island(page)["columns"])
     assert "proposed caption" not in page
     assert "an exchange mends two" not in page
-    whole = pair_table(Pairs([row(0, proposed_caption="a", swap_with="id1", truth=True)], 1))
+    whole = pair_table(WorstPairs([row(0, proposed_caption="a", swap_with="id1", truth=True)], 1))
     assert "with a proposed caption" in whole
     assert "an exchange mends two" in whole
     assert "misjudged" in whole
 
 
 def test_it_says_how_much_of_the_data_it_is():
-    assert "All 2 pairs." in pair_table(Pairs([row(0), row(1)], 2, source="audit.parquet"))
-    some = pair_table(Pairs([row(0), row(1)], 9_000, source="audit.parquet"))
+    assert "All 2 pairs." in pair_table(WorstPairs([row(0), row(1)], 2, source="audit.parquet"))
+    some = pair_table(WorstPairs([row(0), row(1)], 9_000, source="audit.parquet"))
     assert "The 2 worst of 9,000. audit.parquet holds everything." in some
 
 
 def test_the_first_rows_can_be_read_without_scripts():
-    page = pair_table(Pairs([row(k) for k in range(40)], 40))
+    page = pair_table(WorstPairs([row(k) for k in range(40)], 40))
     static = page[: page.index("<script")]
     assert "caption 24" in static
     assert "caption 25" not in static
@@ -64,7 +64,7 @@ def test_texts_stay_in_the_budget(letter, length, count):
     budget, table.TEXT_BUDGET = table.TEXT_BUDGET, 60_000
     try:
         rows = [Pair(str(k), "i", f"{k} " + letter * length, 0.5, False) for k in range(count)]
-        page = pair_table(Pairs(rows, count))
+        page = pair_table(WorstPairs(rows, count))
         cut = [text for text in island(page)["texts"] if len(text) > 3]
         body = page[page.index('id="pairs-data"') :]
         assert len(body.encode()) < 60_000 + 80 * count + 400
@@ -77,6 +77,6 @@ def test_texts_stay_in_the_budget(letter, length, count):
 
 
 def test_only_pictures_of_listed_images_are_kept():
-    data = island(pair_table(Pairs([row(0)], 1, {"image0": "data:,a", "elsewhere": "data:,b"})))
+    data = island(pair_table(WorstPairs([row(0)], 1, {"image0": "data:,a", "elsewhere": "data:,b"})))
     assert list(data["pictures"].values()) == ["data:,a"]
     assert data["texts"][int(next(iter(data["pictures"])))] == "image0"

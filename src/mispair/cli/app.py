@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import itertools
+import os
 import sys
 from importlib import import_module
 
@@ -18,12 +21,20 @@ VERBS = {
     "corrupt": "mispair.cli.corrupt",
     "demo": "mispair.cli.demo",
     "doctor": "mispair.cli.doctor",
+    "embed": "mispair.cli.embed",
+    "encoders": "mispair.cli.encoders",
     "evaluate": "mispair.cli.evaluate",
     "experiments": "mispair.cli.experiments",
+    "export": "mispair.cli.export",
     "fix": "mispair.cli.fix",
+    "index": "mispair.cli.index",
+    "merge": "mispair.cli.merge",
     "methods": "mispair.cli.methods",
     "report": "mispair.cli.report",
+    "review": "mispair.cli.review",
     "runs": "mispair.cli.runs",
+    "search": "mispair.cli.search",
+    "serve": "mispair.cli.serve",
     "train": "mispair.cli.train",
 }
 
@@ -65,16 +76,31 @@ for _verb, _module in VERBS.items():
 def main() -> None:
     """Run a verb. A person's mistake costs one sentence and exit code 2, never a traceback."""
     _suggest_verb(sys.argv[1:])
+    _refuse_empty(sys.argv[1:])
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where a full disk or a closed pipe can still get its sentence
     except InputError as error:
         _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # `mispair ... | head` closed the pipe: nobody reads any more. Python would complain again at exit.
-        sys.stderr.close()
+        _discard_output()  # `mispair ... | head` closed the pipe: nobody reads any more
         sys.exit(141)
+    except OSError as error:
+        if error.filename is None:
+            _discard_output()
+        _fail(f"{error.filename or 'the output'} cannot be used: {error.strerror or error}")
+    except MemoryError:
+        _fail("the memory is full; use a smaller model, smaller batches or less data")
+
+
+def _discard_output() -> None:
+    """Python would try to write what is left once more at exit, and complain."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _suggest_verb(arguments: list[str]) -> None:
@@ -84,6 +110,17 @@ def _suggest_verb(arguments: list[str]) -> None:
     near = difflib.get_close_matches(first, VERBS, n=1, cutoff=0.5)
     hint = f"Did you mean 'mispair {near[0]}'?" if near else f"The verbs are: {', '.join(sorted(VERBS))}."
     _fail(f"there is no verb '{first}'. {hint}")
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+    """An empty word is a shell variable that was not set; as a path it would be the present folder."""
+    for before, word in itertools.pairwise(["", *arguments]):
+        option = before if before.startswith("-") else ""
+        if word.startswith("--") and "=" in word:
+            option, _, word = word.partition("=")
+        if not word.strip():
+            what = f"what follows {option}" if option else "an argument"
+            _fail(f"{what} is empty; is a variable of your shell not set? '.' is the present folder")
 
 
 def _fail(sentence: str) -> None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mispair.cli import data_options as options
+from mispair.cli import encode_options, shard_options, train_options
+from mispair.cli.option_groups import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
     from mispair.audit.verdicts import Verdicts
-    from mispair.cli.progress import Progress
+    from mispair.cli.progress import ProgressLine
+    from mispair.workflows.embed import Encoding
 
 
+@grouped
 def audit(
     target: str | None = typer.Argument(None, help="A run folder, or with --train the data to train on first."),
     second: str | None = typer.Argument(None, help="With --train: the second side's .npy, when it has no words."),
-    data: str | None = typer.Option(None, "--data", help="Other data to judge, instead of what the run learned from."),
+    data: str | None = typer.Option(
+        None, "--data", help="Other data to judge with the run; or the table whose rows the --embeddings are."
+    ),
     train: bool = typer.Option(False, "--train", help="TARGET is data: train on it first, into AUDIT/run."),
     embeddings: tuple[Path, Path] | None = typer.Option(
         None, "--embeddings", help="Judge two arrays of embeddings, row by row, without training: a.npy b.npy."
@@ -36,12 +43,15 @@ def audit(
     budget: int | None = typer.Option(None, help="So many rows most worth a person's look, in AUDIT/look.csv."),
     csv: bool = typer.Option(False, "--csv", help="Write audit.csv too."),
     as_json: bool = typer.Option(False, "--json", help="Print the facts as JSON."),
-    features: str | None = options.FEATURES,
-    ids: str | None = options.IDS,
-    image_column: str | None = options.IMAGE_COLUMN,
-    caption_column: str | None = options.CAPTION_COLUMN,
-    split_column: str | None = options.SPLIT_COLUMN,
-    missing: str | None = options.MISSING,
+    shard: str | None = shard_options.SHARD,
+    statistics: Path | None = shard_options.STATISTICS,
+    engine: str | None = shard_options.ENGINE,
+    address: str | None = shard_options.ADDRESS,
+    *,
+    training: train_options.TrainingOptions,
+    table: options.TableOptions,
+    pictures: options.PictureOptions,
+    encode: encode_options.EncodeBothOptions,
 ) -> None:
     """Judge every pair: the probability that it is mismatched, what it should have been, what kind of damage there is.
 
@@ -51,47 +61,150 @@ def audit(
 
       mispair audit runs/clip --data pairs.csv --features images.npy --budget 500
 
+      mispair audit pairs.csv --images photos                       pictures, judged by the encoder: no training at all
+
+      mispair audit pairs.csv --images photos --train               pictures, encoded once; train first, then judge
+
       mispair audit pairs.csv --train --features images.npy         train first, then judge
 
-      mispair audit --embeddings images.npy texts.npy               no training at all
-    """
-    from mispair.cli.progress import Progress
+      mispair audit --embeddings images.npy texts.npy --data pairs.csv    vectors of your own
 
-    if (out / "audit.json").exists():
+      mispair audit --embeddings images.npy texts.npy --shard 3/7 --statistics S    a seventh of them
+
+      mispair audit shards --engine ray -o audit                    pictures in Parquet or tar files, on a Ray cluster
+    """
+    from mispair.atomic import refuse_unwritable
+    from mispair.cli.audit_text import print_verdicts
+    from mispair.cli.progress import ProgressLine
+    from mispair.runtime.engine import leads
+
+    if not train and not leads():  # training is shared under torchrun, judging is not
+        raise typer.Exit
+    if os.path.exists(out / "audit.json"):
         raise InputError(f"{out} already holds an audit; choose another folder with -o")
+    refuse_unwritable(out)
     if budget is not None and budget < 1:
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")
-    table = options.table_options(features, ids, image_column, caption_column, split_column, missing)
+    described = table.section() | pictures.section()
+    said = training.said()
+    how = encode.encoding(training.device, training.model)
     if second is not None and not train:
         raise InputError(f"{second} is one argument too many: only --train takes two files, the two sides of the data")
-    with Progress() as progress:
+    if address is not None and engine is None:
+        raise InputError("--address names a cluster: add --engine ray")
+    if engine is not None or shard is not None or statistics is not None:
+        if train or truth or folds or truth_column or budget or csv or said.keys() - {"device"}:
+            raise InputError("a shard is judged as it is: leave training, --folds, --truth, --budget and --csv out")
+        what = target, embeddings, data, described, split
+        with ProgressLine() as progress:
+            if engine is None:
+                typer.echo(shard_options.judge_shard(*what, shard, statistics, progress))
+                return
+            place = statistics or out / "shards"
+            verdicts = shard_options.judge_on_engine(
+                engine, *what, encode.encoder, encode.workers, address, place, progress
+            )
+        verdicts.save(out)
+        print_verdicts(verdicts, out, None, as_json)
+        return
+    with ProgressLine() as progress:
         if embeddings is not None:
-            _only(embeddings=(target, data, split, folds, truth_column), flags=train or truth or bool(table))
-            verdicts = _quick(*embeddings, progress)
+            others = (target, second, split, folds, truth_column)
+            if train or truth or said or any(value is not None for value in others):
+                raise InputError(
+                    "--embeddings judges two arrays as they are, with --data naming the rows of a table: leave the run"
+                    " and the other options out"
+                )
+            verdicts = _quick(*embeddings, data, described, progress)
         elif target is None:
             raise InputError("say what to audit: a run folder, data with --train, or --embeddings a.npy b.npy")
         else:
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
-            if data is None and table and not train:
-                raise InputError("features, ids and columns describe other data: name it with --data")
-            run = _train(target, {"second": second, **table}, out / "run") if train else Path(target)
-            verdicts = _judge(run, data, table, split, folds, truth_column or truth, progress)
+            files = {"path": target, **({"second": second} if second is not None else {}), **described}
+            raw = not train and data is None and _is_pictures(files)
+            if data is None and described and not train and not raw:
+                raise InputError("features, ids, columns and images describe other data: name it with --data")
+            if said.keys() - {"device"} and not train:
+                raise InputError("a run is audited as it is: leave the options of training out, or add --train")
+            if raw:
+                _refuse_training_only(split, folds, truth, truth_column, encode.cells, encode.texts)
+                verdicts = _without_training(files, how, progress)
+            else:
+                if not train:
+                    _refuse_data(target)
+                if train:
+                    files = encode_options.encoded_values(files, how, encode.asked, progress)
+                run = _train(files, said, out / "run") if train else Path(target)
+                verdicts = _judge(run, data, described, split, folds, truth_column or truth, progress)
     verdicts.save(out)
     if csv:
         verdicts.to_csv(out / "audit.csv")
-    _print(verdicts, out, budget, as_json)
+    print_verdicts(verdicts, out, budget, as_json)
 
 
-def _only(embeddings: tuple[object, ...], flags: bool) -> None:
-    if flags or any(value is not None for value in embeddings):
-        raise InputError("--embeddings judges two arrays as they are: leave the run and the other options out")
+def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], progress: ProgressLine) -> Verdicts:
+    from mispair.workflows.quick_audit import quick_audit_files
+
+    if data is None and table:
+        raise InputError("features, ids and columns describe a table: name it with --data")
+    if "features" in table:
+        raise InputError("--embeddings brings the vectors: leave --features out")
+    named = None if data is None else options.data_config(path=data, **table)
+    return quick_audit_files(first, second, data=named, tell=progress)
 
 
-def _quick(first: Path, second: Path, progress: Progress) -> Verdicts:
-    from mispair.audit.quick import quick_audit_files
+def _is_pictures(files: dict[str, Any]) -> bool:
+    """Whether TARGET is data with pictures and no features: then an encoder can judge it as it is."""
+    from mispair.data.readers.dispatch import READERS
+    from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.embed import needs_encoding
 
-    return quick_audit_files(first, second, tell=progress)
+    path = Path(files["path"])
+    config = options.data_config(**files)
+    if RunFolder(path).begun or not path.exists() or not any(reader.recognises(config) for reader in READERS):
+        return False
+    try:
+        return needs_encoding(config)
+    except InputError:
+        if "images" in files:
+            raise
+        return False  # data that cannot be opened as it is: --train may say more
+
+
+def _refuse_training_only(
+    split: str | None, folds: int | None, truth: bool, truth_column: str | None, cells: bool, texts: str | None
+) -> None:
+    if split not in (None, "all") or folds or truth or truth_column or cells or texts:
+        raise InputError(
+            "without training all pairs are judged by the encoder's vectors: leave --split, --folds, --truth,"
+            " --truth-column, --cells and --texts out, or add --train"
+        )
+
+
+def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLine) -> Verdicts:
+    from mispair.workflows.audit_pictures import audit_pictures
+
+    typer.echo(
+        f"judged by the encoder '{how.encoder}' alone: nothing is trained on this data (--train does, and sees more)",
+        err=True,
+    )
+    return audit_pictures(options.data_config(**files), how, tell=progress)
+
+
+def _refuse_data(target: str) -> None:
+    """Data where a run should be: the sentence says how to judge it."""
+    from mispair.data.config import DataConfig
+    from mispair.data.readers.dispatch import READERS
+    from mispair.runtime.run_folder import RunFolder
+
+    if RunFolder(Path(target)).begun:
+        return
+    if target == "scenes" or (Path(target).exists() and any(r.recognises(DataConfig(path=target)) for r in READERS)):
+        raise InputError(
+            f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"
+            f" with a run you have: mispair audit RUN --data {target}"
+        )
 
 
 def _judge(
@@ -101,98 +214,40 @@ def _judge(
     split: str | None,
     folds: int | None,
     truth: bool | str,
-    progress: Progress,
+    progress: ProgressLine,
 ) -> Verdicts:
-    from mispair.config.assemble import load_run
-    from mispair.config.audit import audit_run
+    from mispair.workflows.audit import audit_run
+    from mispair.workflows.embed import read_as
+    from mispair.workflows.trained_run import load_run
 
     loaded = load_run(run)
+    unfinished = loaded.unfinished_note()
+    if unfinished is not None:
+        typer.echo(f"note: {unfinished}", err=True)
     config = loaded.config.data
     if data is not None:
-        config = options.other_data(config, data, table)
-    return audit_run(
-        loaded,
-        config,
-        split=split,
-        folds=folds,
-        truth=truth,
-        tell=progress,
-    )
+        config = read_as(loaded, options.other_data(config, data, table), progress)
+    return audit_run(loaded, config, split=split, folds=folds, truth=truth, tell=progress)
 
 
-def _train(data: str, table: dict[str, Any], folder: Path) -> Path:
+def _train(files: dict[str, Any], training: dict[str, Any], folder: Path) -> Path:
     from rich.console import Console
 
-    from mispair.config.assemble import assemble
-    from mispair.config.choose import choose
-    from mispair.config.finish import finish
-    from mispair.config.load import validate
-    from mispair.runtime.engine import Engine
-    from mispair.runtime.journal import Journal
+    from mispair.runtime.engine import leads
+    from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.train import train
 
-    if (folder / "config.yaml").exists():
+    if RunFolder(folder).begun:
         raise InputError(f"{folder} already holds a run; audit it with: mispair audit {folder}")
-    console = Console(stderr=True)
-    choice = choose(options.data_config(path=data, **table))
-    for section, reason in choice.reasons.items():
-        console.print(f"[bold]{section:<7}[/bold] {reason}", highlight=False, soft_wrap=True)
-    config = validate(choice.values, "the configuration")
-    engine = Engine(config.engine)
-    with Journal(folder / "metrics.jsonl", console) as journal:
-        run = assemble(config, folder, engine, journal)
-        progress = run.trainer.fit()
-    if progress.stopped:
+    console = Console(stderr=True, quiet=not leads())
+    config = train_options.configure(console, files, training)
+    result = train(config, folder, console=console)
+    if not result.leads:  # one process judges and writes
+        raise typer.Exit
+    if result.stopped:
         console.print(
             f"Stopped and saved. Go on with: mispair train --resume {folder}, then: mispair audit {folder}",
             markup=False,
         )
         raise typer.Exit(130)
-    finish(run)
     return folder
-
-
-def _print(verdicts: Verdicts, out: Path, budget: int | None, as_json: bool) -> None:
-    import json
-    from dataclasses import asdict
-
-    from rich.console import Console
-    from rich.markup import escape
-
-    looked = None
-    if budget is not None:
-        from mispair.audit.verdicts import write_csv
-
-        looked = verdicts.look(budget)
-        write_csv(looked, out / "look.csv")
-    if as_json:
-        typer.echo(json.dumps(asdict(verdicts.facts)))
-        return
-    console = Console(soft_wrap=True)
-    console.print(escape(verdicts.summary()), highlight=False)
-    if verdicts.facts.truth is not None:
-        figures = ", ".join(f"{k.replace('_', ' ')} {v:.3g}" for k, v in verdicts.facts.truth.items() if v is not None)
-        console.print(f"Against the truth: {figures}.", highlight=False)
-    if looked is not None:
-        console.print(_look_table(looked))
-        console.print(f"The {looked.num_rows:,} rows most worth a look are in {escape(str(out / 'look.csv'))}.")
-    console.print(f"Next: mispair report {escape(str(out))}, or mispair fix {escape(str(out))} --action drop -o fixed")
-
-
-def _look_table(rows: Any, most: int = 10) -> Any:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title="most worth a look", title_justify="left")
-    for heading in ("pair", "image", "caption", "p mismatch", "proposed caption"):
-        table.add_column(heading, justify="right" if heading in ("pair", "p mismatch") else "left")
-    for row in rows.slice(0, most).to_pylist():
-        texts = (row["image_id"], row["caption"], row["proposed_caption"] or "")
-        image, caption, proposed = (escape(_printable(text)) for text in texts)
-        table.add_row(str(row["pair"]), image, caption, f"{row['p_mismatch']:.2f}", proposed)
-    return table
-
-
-def _printable(text: str, most: int = 60) -> str:
-    """A caption may hold control characters that a terminal would obey."""
-    clean = "".join(c if c.isprintable() else "�" for c in text.encode(errors="replace").decode())
-    return clean if len(clean) <= most else clean[: most - 1] + "…"

@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING
 import typer
 
 from mispair.cli import data_options as options
+from mispair.cli.option_groups import grouped
 
 if TYPE_CHECKING:
-    from mispair.data.inspection import Inspection
+    from mispair.data.inspection.check import Inspection
 
 
+@grouped
 def check(
     data: str = options.DATA,
     second: str | None = options.SECOND,
-    features: str | None = options.FEATURES,
-    ids: str | None = options.IDS,
-    image_column: str | None = options.IMAGE_COLUMN,
-    caption_column: str | None = options.CAPTION_COLUMN,
-    split_column: str | None = options.SPLIT_COLUMN,
-    missing: str | None = options.MISSING,
     sides: str = options.SIDES,
     noise: str | None = typer.Option(None, help="A noise index (.npy) to check against the train split."),
     vocabulary: str | None = typer.Option(None, help="A vocabulary (.json) to check against the captions."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of tables."),
+    *,
+    table: options.TableOptions,
+    pictures: options.PictureOptions,
 ) -> None:
     """Read a data set once and say what is in it, and what to look at before training.
 
@@ -34,34 +33,39 @@ def check(
 
       mispair check f30k_precomp
 
+      mispair check photos                              a folder, a tar or a Parquet of pictures
+
+      mispair check pairs.csv --images photos
+
       mispair check pairs.parquet --features images.npy --ids images.txt
 
       mispair check audio.npy notes.npy --sides audio,notes
     """
-    from mispair.cli.progress import Progress
-    from mispair.data.inspection import inspect
+    from mispair.cli.progress import ProgressLine
+    from mispair.data.inspection.check import check_data
 
     config = options.data_config(
         path=data,
         second=second,
-        **options.table_options(features, ids, image_column, caption_column, split_column, missing),
+        **table.section(),
+        **pictures.section(),
         sides=sides,
         vocabulary=vocabulary,
     )
-    with Progress() as progress:
-        found = inspect(config, noise, progress)
+    with ProgressLine() as progress:
+        inspection = check_data(config, noise, progress)
     if as_json:
-        _print_json(data, found)
+        _print_json(data, inspection)
     else:
-        _print_tables(found)
-    raise typer.Exit(1 if found.findings else 0)
+        _print_tables(inspection)
+    raise typer.Exit(1 if inspection.findings else 0)
 
 
-def _print_json(data: str, found: Inspection) -> None:
+def _print_json(data: str, inspection: Inspection) -> None:
     import json
     from dataclasses import asdict
 
-    content = {"data": data, "usable": True, "clean": not found.findings, **asdict(found)}
+    content = {"data": data, "usable": True, "clean": not inspection.findings, **asdict(inspection)}
     print(json.dumps(_plain(content), indent=2, allow_nan=False))
 
 
@@ -74,7 +78,7 @@ def _plain(value: object) -> object:
     return None if isinstance(value, float) and value != value else value
 
 
-def _print_tables(found: Inspection) -> None:
+def _print_tables(inspection: Inspection) -> None:
     from rich import box
     from rich.console import Console
     from rich.markup import escape
@@ -82,39 +86,49 @@ def _print_tables(found: Inspection) -> None:
 
     console = Console(soft_wrap=True)
     # a file name may hold bytes that are no text
-    name = found.name.encode(errors="replace").decode()
+    name = inspection.name.encode(errors="replace").decode()
     table = Table(title=escape(name), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
-    for split in found.splits:
+    for split in inspection.splits:
         table.add_column(escape(split.split), justify="right")
-    for heading, cells in _rows(found):
+    for heading, cells in _rows(inspection):
         table.add_row(heading, *cells)
     Console(width=None if console.is_terminal else 160).print(table)
-    for note in found.notes:
+    for note in inspection.notes:
         console.print(f"note: {escape(note)}", style="dim", highlight=False)
-    for finding in found.findings:
+    for finding in inspection.findings:
         console.print(
             f"[yellow]{escape(finding.kind)}[/yellow] ({finding.count:,}): {escape(finding.text)}", highlight=False
         )
-    total = len(found.findings)
+    total = len(inspection.findings)
     console.print("[green]clean: no findings" if not total else f"{total} finding{'s' if total > 1 else ''}")
 
 
-def _rows(found: Inspection) -> list[tuple[str, list[str]]]:
-    splits = found.splits
-    rows = [
-        ("pairs", [f"{split.pairs:,}" for split in splits]),
-        ("images", [f"{split.images:,}" for split in splits]),
-        ("captions per image", [_span(*split.captions_per_image) for split in splits]),
-    ]
+def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
+    splits = inspection.splits
+    rows: list[tuple[str, list[str]]] = []
+    if any(split.words or split.sides for split in splits):
+        rows += [
+            ("pairs", [f"{split.pairs:,}" for split in splits]),
+            ("images", [f"{split.images:,}" for split in splits]),
+            ("captions per image", [_span(*split.captions_per_image) for split in splits]),
+        ]
     if any(split.words for split in splits):
         rows += [
             ("words", [f"{split.words:,}" for split in splits]),
             ("longest caption", [f"{split.longest:,} words" for split in splits]),
-            ("vocabulary", [f"{found.vocabulary:,}" if k == 0 else "" for k in range(len(splits))]),
+            ("vocabulary", [f"{inspection.vocabulary:,}" if k == 0 else "" for k in range(len(splits))]),
         ]
     if any(split.unknown is not None for split in splits):
         rows.append(("unknown words", [f"{split.unknown or 0:.2%}" for split in splits]))
+    drawn = [split.pictures for split in splits if split.pictures is not None]
+    if len(drawn) == len(splits):
+        rows += [
+            ("pictures", [f"{facts.pictures:,}" for facts in drawn]),
+            ("kinds", [", ".join(f"{kind} {count:,}" for kind, count in facts.kinds.items()) for facts in drawn]),
+            ("sides", [f"{facts.smallest:,} to {facts.largest:,} px" for facts in drawn]),
+            ("broken", [f"{facts.broken:,}" for facts in drawn]),
+        ]
     for k in range(max(len(split.sides) for split in splits)):
         name = splits[0].sides[k].name
         sides = [split.sides[k] for split in splits]

@@ -9,9 +9,11 @@ from typing import Any
 import typer
 
 from mispair.cli import data_options as options
+from mispair.cli.option_groups import grouped
 from mispair.errors import InputError
 
 
+@grouped
 def corrupt(
     data: str = options.DATA,
     second: str | None = options.SECOND,
@@ -23,14 +25,10 @@ def corrupt(
     repeat: bool = typer.Option(False, "--repeat", help="Instead: one caption shown with RATE of the pairs."),
     output: Path = typer.Option(..., "-o", "--output", help="Where the index goes (.npy)."),
     split: str = typer.Option("train", help="The split to corrupt."),
-    features: str | None = options.FEATURES,
-    ids: str | None = options.IDS,
-    image_column: str | None = options.IMAGE_COLUMN,
-    caption_column: str | None = options.CAPTION_COLUMN,
-    split_column: str | None = options.SPLIT_COLUMN,
-    missing: str | None = options.MISSING,
     force: bool = typer.Option(False, "--force", help="Overwrite the output file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of a table."),
+    *,
+    table: options.TableOptions,
 ) -> None:
     """Make mismatched pairs on purpose and write them as an index file, in the published layout.
 
@@ -43,8 +41,9 @@ def corrupt(
 
       mispair corrupt pairs.csv --rate 0.1 --shift 3 -o shifted.npy
     """
-    from mispair.data.noise import make_index
-    from mispair.data.sources import given_pairs, open_pairing
+    from mispair.atomic import write_atomically
+    from mispair.data.noise import make_index, write_index
+    from mispair.data.readers.dispatch import given_pairs, open_pairing
 
     kind = _kind(protocol, shift, repeat)
     noise: dict[str, Any] = {"rate": _share(rate), "seed": seed, "shift": shift, "start": start, "repeat": repeat}
@@ -55,16 +54,16 @@ def corrupt(
     config = options.data_config(
         path=data,
         second=second,
-        **options.table_options(features, ids, image_column, caption_column, split_column, missing),
+        **table.section(),
         noise=noise,
     )
     _refuse_output(output, force)
     assert config.noise is not None
     source = open_pairing(config, split)
-    table = given_pairs(source)
-    index = make_index(table, config.noise)
-    _write(output, index)
-    shown = table.showing(index.images, index.texts)
+    pairs = given_pairs(source)
+    index = make_index(pairs, config.noise)
+    write_atomically(output, lambda path: write_index(path, index))
+    shown = pairs.showing(index.images, index.texts)
     assert shown.truth is not None
     mismatched = int(shown.truth.mismatched.sum())
     facts = {
@@ -73,8 +72,8 @@ def corrupt(
         "kind": kind,
         "rate": rate,
         "seed": seed,
-        "pairs": len(table),
-        "images": int(table.image_rows.max()) + 1,
+        "pairs": len(pairs),
+        "images": int(pairs.image_rows.max()) + 1,
         "chosen": index.chosen,
         "chosen_of": "images" if kind == "image" else "pairs",
         "chosen_pairs": index.chosen_pairs,
@@ -110,19 +109,6 @@ def _refuse_output(output: Path, force: bool) -> None:
         raise InputError(f"{output.parent} is not a folder; expected one for the index, so make it first")
     if os.path.lexists(output) and not force:
         raise InputError(f"{output} exists already; expected a new file, so choose another name or add --force")
-
-
-def _write(output: Path, index: Any) -> None:
-    """Written beside and renamed: whoever looks finds the whole file or none."""
-    from mispair.data.noise import write_index
-
-    beside = output.with_name(f".{output.name}.part")
-    try:
-        write_index(beside, index)
-        beside.replace(output)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise InputError(f"{output} cannot be written ({error.strerror}); choose another place for the index") from None
 
 
 def _print(facts: dict[str, Any], as_json: bool) -> None:

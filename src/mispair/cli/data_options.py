@@ -2,48 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.cli.option_groups import OptionGroup, option
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
     from mispair.data.config import DataConfig
 
-DATA = typer.Argument(
-    "scenes", help="A precomputed folder, a table (.csv .tsv .jsonl .parquet), a first .npy, or the generated scenes."
+DATA_HELP = (
+    "A folder of pictures or of features, a table (.csv .tsv .jsonl .parquet), tar shards, a .json or .token of"
+    " captions, a first .npy, or the generated scenes."
 )
+DATA = typer.Argument("scenes", help=DATA_HELP)
 SECOND = typer.Argument(None, help="The second side's .npy, when it has no words.")
-FEATURES = typer.Option(None, "--features", help="For a table: the image features, an .npy.", rich_help_panel="Tables")
-IDS = typer.Option(
-    None,
-    "--ids",
-    help="For a table: which image each row of the features is (.txt, .json, .npy).",
-    rich_help_panel="Tables",
-)
-IMAGE_COLUMN = typer.Option(None, help="Name of the image column.", rich_help_panel="Tables")
-CAPTION_COLUMN = typer.Option(None, help="Name of the caption column.", rich_help_panel="Tables")
-SPLIT_COLUMN = typer.Option(None, help="Name of the split column.", rich_help_panel="Tables")
-MISSING = typer.Option(
-    None, help="Pairs whose image has no features: refuse (stop and say so) or skip.", rich_help_panel="Tables"
-)
 SIDES = typer.Option("image,text", help="What the two sides are called, for instance audio,text.")
+_MISSING = "Pairs whose image has no features or no picture: refuse (stop and say so) or skip."
 
 
-def table_options(
-    features: str | None,
-    ids: str | None,
-    image_column: str | None,
-    caption_column: str | None,
-    split_column: str | None,
-    missing: str | None = None,
-) -> dict[str, Any]:
-    """What the options of the panel Tables say, as values of a data section; only what was said."""
-    columns = {"image": image_column, "caption": caption_column, "split": split_column}
-    named = {name: column for name, column in columns.items() if column is not None}
-    said = {"features": features, "ids": ids, "missing": missing, "columns": named or None}
-    return {name: value for name, value in said.items() if value is not None}
+@dataclass(frozen=True)
+class ColumnOptions(OptionGroup):
+    """How a table is read."""
+
+    image_column: str | None = option(None, panel="Tables", help="Name of the image column.")
+    caption_column: str | None = option(None, panel="Tables", help="Name of the caption column.")
+    split_column: str | None = option(None, panel="Tables", help="Name of the split column.")
+    missing: str | None = option(None, panel="Tables", help=_MISSING)
+
+    def section(self) -> dict[str, Any]:
+        """What was said, as values of a data section."""
+        said = self.said()
+        columns = {name: said.pop(f"{name}_column", None) for name in ("image", "caption", "split")}
+        named = {name: column for name, column in columns.items() if column is not None}
+        return {**said, **({"columns": named} if named else {})}
+
+
+@dataclass(frozen=True)
+class TableOptions(ColumnOptions):
+    """How a table is read, and where its features are."""
+
+    features: str | None = option(None, panel="Tables", help="For a table: the image features, an .npy.")
+    ids: str | None = option(
+        None, panel="Tables", help="For a table: which image each row of the features is (.txt, .json, .npy)."
+    )
+
+
+@dataclass(frozen=True)
+class WeightedTableOptions(TableOptions):
+    """The same for a verb that trains on the pairs."""
+
+    weights: str | None = option(
+        None,
+        panel="Tables",
+        help="How much each training pair counts: a column of the table, or W for train_W.npy or W.npy beside arrays.",
+    )
+
+
+@dataclass(frozen=True)
+class PictureOptions(OptionGroup):
+    """Where pictures are."""
+
+    images: str | None = option(
+        None, panel="Pictures", help="Where the pictures are: a folder, a tar, a folder of tars."
+    )
+    allow_outside: bool = option(
+        False, "--allow-outside", panel="Pictures", help="Names may lead out of the folder of pictures."
+    )
+
+    section = OptionGroup.said
 
 
 def data_config(**given: Any) -> DataConfig:
@@ -67,6 +96,7 @@ def data_config(**given: Any) -> DataConfig:
 
 
 def other_data(own: DataConfig, path: str, table: dict[str, Any]) -> DataConfig:
-    """Data at `path` as a run reads its own: the same sides and words; nothing else is taken over."""
+    """Data at `path` as a run reads its own: the same sides, words and encoder; nothing else is taken over."""
     given = data_config(path=path, **table, sides=",".join(own.sides))
-    return given.model_copy(update={"min_count": own.min_count, "max_words": own.max_words})
+    same = ("min_count", "max_words", "encoder", "cells")
+    return given.model_copy(update={name: getattr(own, name) for name in same})

@@ -7,8 +7,10 @@ from pathlib import Path
 import typer
 
 from mispair.cli import data_options as options
+from mispair.cli.option_groups import grouped
 
 
+@grouped
 def evaluate(
     runs: list[Path] = typer.Argument(..., help="Run folders; several are scored together, as an ensemble (SGRAF)."),
     data: str | None = typer.Option(None, help="Other data than the run's own: a folder or a table (see Tables)."),
@@ -19,12 +21,9 @@ def evaluate(
     ),
     precision: str = typer.Option("fp32", help="fp32 is exact; bf16 is faster where the processor has it."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of the table."),
-    features: str | None = options.FEATURES,
-    ids: str | None = options.IDS,
-    image_column: str | None = options.IMAGE_COLUMN,
-    caption_column: str | None = options.CAPTION_COLUMN,
-    split_column: str | None = options.SPLIT_COLUMN,
-    missing: str | None = options.MISSING,
+    *,
+    table: options.TableOptions,
+    pictures: options.PictureOptions,
 ) -> None:
     """Rank every image against every text of a split with the best model of a run.
 
@@ -41,26 +40,34 @@ def evaluate(
     from functools import partial
     from typing import cast
 
-    from mispair.cli.progress import Progress
-    from mispair.config.assemble import load_run
+    from mispair.cli.progress import ProgressLine
     from mispair.errors import InputError
     from mispair.retrieval.evaluate import RecallEvaluator
     from mispair.retrieval.scoring import Precision
+    from mispair.workflows.embed import read_as
+    from mispair.workflows.trained_run import load_run
 
     if precision not in ("fp32", "bf16"):
         raise InputError(f"--precision must be fp32 or bf16, got {precision!r}")
     if shortlist is not None and len(runs) > 1:
         raise InputError("--shortlist ranks with one run: several would each propose other candidates")
-    table = options.table_options(features, ids, image_column, caption_column, split_column, missing)
-    if table and data is None:
-        raise InputError("features, ids and columns describe other data: name it with --data")
+    described = table.section() | pictures.section()
+    if described and data is None:
+        raise InputError("features, ids, columns and images describe other data: name it with --data")
     loaded = [load_run(folder) for folder in runs]
+    for run in loaded:
+        unfinished = run.unfinished_note()
+        if unfinished is not None:
+            typer.echo(f"note: {unfinished}", err=True)
     # Each run reads words by its own vocabulary, so each scores its own view of the same split.
     total = None
-    with Progress() as progress:
+    with ProgressLine() as progress:
         for run in loaded:
+            other = (
+                None if data is None else read_as(run, options.other_data(run.config.data, data, described), progress)
+            )
             evaluator = RecallEvaluator(
-                run.open_split(split, None if data is None else options.other_data(run.config.data, data, table)),
+                run.open_split(split, other),
                 folds,
                 shortlist=shortlist,
                 precision=cast(Precision, precision),
@@ -70,25 +77,25 @@ def evaluate(
             total = scores if total is None else total + scores
     assert total is not None
     metrics = evaluator.metrics(total / len(loaded))
-    found = evaluator.found if shortlist is not None else None
+    staged = evaluator.found if shortlist is not None else None
     if as_json:
         import json
 
-        told = {"runs": [str(r) for r in runs], "split": split, "networks": sum(len(run.models) for run in loaded)}
-        if found is not None:
-            held = {"recall_i2t": found.recall_i2t, "recall_t2i": found.recall_t2i, "depth": found.depth}
-            told["shortlist"] = {"candidates": shortlist, "share": found.share, **held}
-        typer.echo(json.dumps({**told, **metrics}))
+        facts = {"runs": [str(r) for r in runs], "split": split, "networks": sum(len(run.models) for run in loaded)}
+        if staged is not None:
+            held = {"recall_i2t": staged.recall_i2t, "recall_t2i": staged.recall_t2i, "depth": staged.depth}
+            facts["shortlist"] = {"candidates": shortlist, "share": staged.share, **held}
+        typer.echo(json.dumps({**facts, **metrics}))
         return
     from rich.console import Console
 
-    from mispair.cli.tables import recall_table
+    from mispair.cli.recall_table import recall_table
 
     name = " + ".join(f"{run.config.method.name}/{run.config.model.name}" for run in loaded)
     Console().print(recall_table({name: metrics}, f"{split}" + (f", mean of {folds} folds" if folds else "")))
-    if found is not None and found.recall_i2t is not None and found.recall_t2i is not None:
+    if staged is not None and staged.recall_i2t is not None and staged.recall_t2i is not None:
         typer.echo(
-            f"Two stages: the full model scored {found.share:.1%} of the cells; of its {found.depth} best answers "
-            f"the shortlist holds {found.recall_i2t:.1%} of the texts and {found.recall_t2i:.1%} of the images "
+            f"Two stages: the full model scored {staged.share:.1%} of the cells; of its {staged.depth} best answers "
+            f"the shortlist holds {staged.recall_i2t:.1%} of the texts and {staged.recall_t2i:.1%} of the images "
             "(asked of a few queries)."
         )

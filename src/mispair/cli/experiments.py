@@ -43,6 +43,9 @@ def run(
     jobs: int = typer.Option(1, min=1, help="Cells at a time, one thread each."),
     threads: int = typer.Option(1, min=1, help="Threads of each cell."),
     only: list[str] = typer.Option([], help="Some cells: --only row=plain,l2rm --only column=0.4. Repeatable."),
+    quick: bool = typer.Option(
+        False, "--quick", help="A first look: one seed of the cells the experiment names for it."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the cells and how long they will take, run none."),
     keep: bool = typer.Option(False, "--keep", help="Keep what a finished cell no longer needs (optimizer state)."),
     redo: bool = typer.Option(False, "--redo", help="Run finished cells again whose configuration has changed."),
@@ -56,27 +59,27 @@ def run(
       mispair experiments run main --data f30k_precomp -o out/f30k --dry-run
 
       mispair experiments run ablation --data f8k -o out/ablation --jobs 2
+
+      mispair experiments run detectors --data features -o out/detectors      features: what mispair embed wrote
     """
     from mispair.cli.progress import Ticker
-    from mispair.errors import InputError
-    from mispair.experiments.grid import cells as make_cells
-    from mispair.experiments.runner import claimed, refuse_changed, run_grid, write_down
+    from mispair.experiments.run import plan_experiment, run_plan
     from mispair.experiments.spec import load_spec
 
-    chosen, path = load_spec(spec)
-    which = chosen.kind_of(data, kind)
-    if data != "scenes" and not Path(data).exists():
-        raise InputError(f"there is no data at {data}; --data takes a folder or a table")
-    where = data if data == "scenes" else str(Path(data).resolve())
-    cells = make_cells(chosen, path, which, where, out, seeds, only)
+    if load_spec(spec)[0].compares == "detectors":
+        from mispair.experiments.detectors import run_detectors
+
+        with Ticker() as ticker:
+            shown = run_detectors(spec, data, out, seeds=seeds, only=only, quick=quick, say=ticker.say)
+        typer.echo(shown)
+        return
+    plan = plan_experiment(spec, out, data=data, kind=kind, seeds=seeds, only=only, quick=quick)
+    cells = plan.cells
     if dry_run:
         _plan(cells, jobs, threads)
         return
-    with claimed(out):
-        refuse_changed(cells, redo)
-        write_down(out, chosen, which, data, seeds, _command())
-        with Ticker() as ticker:
-            failures, stopped = run_grid(cells, jobs, keep, threads, ticker)
+    with Ticker() as ticker:
+        failures, stopped = run_plan(plan, ticker, jobs=jobs, threads=threads, keep=keep, redo=redo, command=_command())
     if stopped:
         typer.echo("Stopped and saved. The same command goes on.", err=True)
         raise typer.Exit(130)
@@ -131,18 +134,12 @@ def table(
 ) -> None:
     """Render what is finished as Markdown, CSV, LaTeX and HTML: mean and spread over seeds, and where it comes from."""
     from mispair.errors import InputError
-    from mispair.experiments.page import make_page
     from mispair.experiments.render import FORMATS
-    from mispair.runtime.checkpoint import write_text
+    from mispair.experiments.run import write_tables
 
     if form not in FORMATS:
         raise InputError(f"--format must be one of {', '.join(FORMATS)}, got {form!r}")
-    page = make_page(out)
-    for suffix, render in FORMATS.items():
-        write_text(out / "tables" / f"{page.name}.{suffix}", render(page))
-    for drawing in page.drawings:
-        write_text(out / "tables" / f"{drawing.name}.svg", drawing.svg)
-    typer.echo(FORMATS[form](page))
+    typer.echo(write_tables(out)[form])
     typer.echo(f"Written to {out / 'tables'}.", err=True)
 
 

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.cli import data_options as options
+from mispair.cli.option_groups import grouped
 from mispair.errors import InputError
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
+
+@grouped
 def fix(
     audit: Path | None = typer.Argument(None, help="An audit folder."),
     action: str | None = typer.Option(None, help="drop, weight, rematch or swap."),
     undo: Path | None = typer.Option(None, "--undo", help="Instead: a fixed data set (or its fix.patch) to revert."),
     out: Path = typer.Option(..., "-o", "--out", help="A new folder for the data set."),
+    threshold: float = typer.Option(0.5, help="Pairs above this probability count as mismatched."),
+    min_weight: float = typer.Option(0.0, help="rematch, swap: proposals below this weight count as none."),
+    min_gain: float = typer.Option(0.0, help="rematch, swap: proposals that gain less than this count as none."),
+    decisions: Path | None = typer.Option(
+        None, help="What reviewers decided (AUDIT/decisions.jsonl); it stands above any probability."
+    ),
+    data: str | None = typer.Option(
+        None, "--data", help="Where the data lies, for an audit made in memory or data that was moved."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    *,
+    table: options.TableOptions,
 ) -> None:
     """Write the data set back in the format it came in, without its mismatched pairs or with better captions.
 
@@ -25,70 +43,92 @@ def fix(
 
     Examples:
 
-      mispair fix audit --action rematch -o fixed
+      mispair fix audit --action drop -o clean
+
+      mispair fix audit --action rematch --min-weight 0.9 -o fixed
 
       mispair fix --undo fixed -o original
     """
-    if undo is not None:
-        if audit is not None or action is not None:
-            raise InputError("--undo takes a fixed data set back: leave the audit and the action out")
-        facts = _undo(undo, out)
-    else:
-        facts = _fix(audit, action, out)
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(facts))
-        return
     from rich.console import Console
 
-    console = Console(soft_wrap=True)
-    kept, pairs = facts["kept"], facts["pairs"]
+    console = Console(soft_wrap=True, markup=False, highlight=False)
     if undo is not None:
-        console.print(f"Back to {pairs:,} pairs in {out}.", markup=False, highlight=False)
+        if audit is not None or action is not None or data is not None:
+            raise InputError("--undo takes a fixed data set back: leave the audit and the action out")
+        _undo(undo, out, console, as_json)
         return
-    console.print(
-        f"{kept:,} of {pairs:,} pairs written to {out}, {facts['changed']:,} with another caption"
-        f"{', each with its weight' if action == 'weight' else ''}.",
-        markup=False,
-        highlight=False,
-    )
-    console.print(f"Train on it: mispair train {facts['train']}", markup=False, highlight=False)
-    console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL", markup=False, highlight=False)
+    described = table.section()
+    if data is None and described:
+        raise InputError("features, ids and columns describe data: name it with --data")
+    named = None if data is None else {"path": data, **described}
+    _fix(audit, action, out, named, (threshold, min_weight, min_gain), decisions, console, as_json)
 
 
-def _fix(audit: Path | None, action: str | None, out: Path) -> dict[str, Any]:
-    from mispair.audit.fix import ACTIONS, plan_fix
+def _fix(
+    audit: Path | None,
+    action: str | None,
+    out: Path,
+    data: dict[str, Any] | None,
+    limits: tuple[float, float, float],
+    decisions: Path | None,
+    console: Console,
+    as_json: bool,
+) -> None:
+    from mispair.audit.fixing import fix_data
+    from mispair.audit.fixing.actions import ACTIONS
+    from mispair.audit.fixing.expectation import advise
     from mispair.audit.verdicts import Verdicts
-    from mispair.audit.writing import train_arguments, write_fixed
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")
     if action is None:
         raise InputError(f"--action is missing; it is one of {', '.join(ACTIONS)}")
     verdicts = Verdicts.load(audit)
-    plan = plan_fix(verdicts, action)
-    write_fixed(verdicts, plan, out)
-    again = train_arguments(verdicts, out)
-    return {"pairs": len(verdicts), "kept": len(plan.kept), "changed": plan.changed, "train": again}
+    config = None if data is None else options.data_config(**data)
+    threshold, min_weight, min_gain = limits
+    captions: dict[int, str] = {}
+    if decisions is not None:
+        from mispair.review.applied import apply_decisions
+        from mispair.workflows.review import decisions_of
+
+        decided = decisions_of(verdicts, decisions)
+        applied = apply_decisions(verdicts, decided.standing)
+        verdicts, captions = applied.verdicts, applied.captions
+        if decided.note is not None and not as_json:
+            console.print(f"{decisions}: {decided.note}")
+        if not as_json:
+            console.print(f"{applied.decided:,} pairs are as reviewers decided.")
+    elif (audit / "decisions.jsonl").is_file() and not as_json:
+        console.print(f"{audit}/decisions.jsonl is not used: what reviewers decided counts with --decisions.")
+    fixed = fix_data(
+        verdicts, action, out, data=config, threshold=threshold, min_weight=min_weight, min_gain=min_gain,
+        captions=captions,
+    )  # fmt: skip
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({name: value for name, value in asdict(fixed).items() if name != "folder"}))
+        return
+    weighted = ", each with its weight" if action == "weight" else ""
+    console.print(
+        f"{fixed.kept:,} of {fixed.pairs:,} pairs written to {out}, {fixed.changed:,} with another caption{weighted}."
+    )
+    if action != "weight" and fixed.wrong is not None:
+        new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
+        console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {verdicts.facts.rate:.1%}.")
+    if action in ("rematch", "swap"):
+        console.print(advise(verdicts))
+    console.print(f"Train on it: mispair train {fixed.train}")
+    console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")
 
 
-def _undo(fixed: Path, out: Path) -> dict[str, Any]:
-    import os
-    import tempfile
+def _undo(fixed: Path, out: Path, console: Console, as_json: bool) -> None:
+    from mispair.audit.fixing import undo_fix
 
-    from mispair.audit.patch import NAME, revert
+    patch = undo_fix(fixed, out)
+    if as_json:
+        import json
 
-    folder = fixed.parent if fixed.name == NAME else fixed
-    if os.path.lexists(out):
-        raise InputError(f"{out} exists already; nothing is overwritten, so choose another place with -o")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as temporary:
-            target = Path(temporary) / "original"
-            target.mkdir()
-            about = revert(folder, target)
-            os.rename(target, out)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written ({error.strerror}); choose another place with -o") from None
-    return {name: int(about[name]) for name in ("pairs", "kept", "changed")}
+        typer.echo(json.dumps({name: getattr(patch, name) for name in ("pairs", "kept", "changed")}))
+        return
+    console.print(f"Back to {patch.pairs:,} pairs in {out}.")

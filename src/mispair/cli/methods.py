@@ -18,9 +18,12 @@ def methods(
     import json
     from dataclasses import asdict
 
-    from mispair.methods import METHODS, PRESETS, about
+    from mispair.methods import METHODS
 
-    known = [about(name) for name in METHODS]
+    classes, problems = METHODS.everybody()
+    known = [cls.about for cls in classes.values()]
+    for problem in problems:
+        typer.echo(problem, err=True)
     if as_json:
         typer.echo(json.dumps([asdict(method) for method in known], indent=2))
         return
@@ -38,5 +41,5 @@ def methods(
             escape(method.mismatched),
         )  # fmt: skip
     Console().print(table)
-    variants = [name for name in PRESETS if name not in METHODS]
+    variants = [name for cls in classes.values() for name in cls.presets]
     typer.echo(f"Variants of the same, for --method too: {', '.join(variants)} (as written, as released; PAPERS.md).")

@@ -11,7 +11,7 @@ _PATIENCE = 2.0  # seconds before anything is said
 _EVERY = 5.0  # seconds between lines where there is no terminal
 
 
-class Progress:
+class ProgressLine:
     """Tell it what is done; it decides whether anybody needs to know."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Progress:
         self._live = sys.stderr.isatty()
         self._shown = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __call__(self, what: str, done: int, total: int) -> None:
@@ -37,7 +37,7 @@ class Progress:
         rate = done / max(now - self._start - self._idle, 1e-9)
         left = int((total - done) / rate) if rate else 0
         share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})"
-        share += f", {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
+        share += f", {_rate(rate)}, {left // 60}:{left % 60:02d} left"
         sys.stderr.write(f"\r\x1b[2K{share}" if self._live else f"{share}\n")
         sys.stderr.flush()
 
@@ -47,6 +47,13 @@ class Progress:
         if self._live and self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+
+
+def _rate(rate: float) -> str:
+    """So many a second, or seconds each where it is less than one."""
+    if rate < 0.95:
+        return f"{1 / max(rate, 1e-9):,.0f} s each"
+    return f"{rate:,.0f}/s" if rate >= 9.95 else f"{rate:.1f}/s"
 
 
 class Ticker:

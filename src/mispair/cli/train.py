@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options as options
+from mispair.cli import data_options, encode_options, train_options
+from mispair.cli.option_groups import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mispair.config.schema import RunConfig
 
 
+@grouped
 def train(
-    data: str = options.DATA,
-    second: str | None = options.SECOND,
-    config: Path | None = typer.Option(None, "--config", "-c", help="A YAML file; RUN/config.yaml repeats that run."),
-    sets: list[str] = typer.Option([], "--set", help="Change one value: --set train.epochs=10. Repeatable."),
-    method: str | None = typer.Option(None, help="By name; mispair methods lists them, variants included."),
-    model: str | None = typer.Option(
-        None, help="vse, sgr, saf or imram; add :paper or :small for the size, small if not said."
+    data: str | None = typer.Argument(None, help=data_options.DATA_HELP),
+    second: str | None = data_options.SECOND,
+    config: Path | None = typer.Option(
+        None, "--config", "-c", help="A YAML file or a name such as f30k/l2rm-sgr; RUN/config.yaml repeats that run."
     ),
-    epochs: int | None = typer.Option(None, help="Epochs, warm-up included."),
     noise: float | None = typer.Option(None, help="Mismatch this share of the training pairs on purpose."),
-    seed: int | None = typer.Option(None, help="Same seed, same result. The mismatches have data.noise.seed."),
     out: Path | None = typer.Option(None, "--out", "-o", help="Run folder; by default a new one under runs/."),
     resume: Path | None = typer.Option(None, help="Go on with a run that was stopped or killed."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
-    features: str | None = options.FEATURES,
-    ids: str | None = options.IDS,
-    image_column: str | None = options.IMAGE_COLUMN,
-    caption_column: str | None = options.CAPTION_COLUMN,
-    split_column: str | None = options.SPLIT_COLUMN,
-    missing: str | None = options.MISSING,
+    tune: str | None = typer.Option(
+        None, "--tune", help="What of the encoder learns: head, on its frozen vectors; lora or full, on the pictures."
+    ),
+    decisions: str | None = typer.Option(
+        None, "--decisions", help="What reviewers decided (mispair review): taken as known. AUDIT/decisions.jsonl."
+    ),
+    *,
+    training: train_options.TrainingOptions,
+    table: data_options.WeightedTableOptions,
+    pictures: data_options.PictureOptions,
+    encode: encode_options.EncodeBothOptions,
 ) -> None:
     """Train a retrieval model on pairs that may be wrong.
 
@@ -48,7 +48,11 @@ def train(
 
       mispair train --noise 0.6 --method plain            the same, 60 % mismatched, trained naively
 
-      mispair train f30k_precomp -c configs/f30k/l2rm-sgr.yaml --noise 0.4
+      mispair train f30k_precomp -c f30k/l2rm-sgr --noise 0.4
+
+      mispair train pairs.csv --images photos             pictures: encoded once, kept in the cache
+
+      mispair train pairs.csv --images photos --encoder clip-b32 --tune lora
 
       mispair train pairs.parquet --features images.npy --ids images.txt --missing skip
 
@@ -56,140 +60,64 @@ def train(
     """
     from rich.console import Console
 
-    from mispair.config.assemble import assemble
-    from mispair.config.finish import finish
+    from mispair.cli.progress import ProgressLine
     from mispair.config.load import load_config
-    from mispair.runtime.engine import Engine
-    from mispair.runtime.journal import Journal
+    from mispair.runtime.engine import leads
+    from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.new_folder import new_folder
+    from mispair.workflows.train import train as train_run
 
-    console = Console(stderr=True)
-    files = options.table_options(features, ids, image_column, caption_column, split_column, missing)
-    if second is not None:
-        files["second"] = second
+    console = Console(stderr=True, quiet=not leads())
+    files = table.section() | pictures.section()
+    files |= {
+        key: value for key, value in (("path", data), ("second", second), ("decisions", decisions)) if value is not None
+    }
+    options = training.said() | ({} if tune is None else {"tune": tune})
+    if noise is not None:
+        options["noise"] = noise
     if resume is not None:
-        _refuse_with_resume(
-            None if data == "scenes" else data, config, sets, method, model, epochs, noise, seed, out, *files.values()
-        )
-        if not (resume / "config.yaml").exists():
-            raise InputError(f"{resume} is not a run folder: it has no config.yaml (mispair train makes one)")
-        chosen, folder = load_config(resume / "config.yaml"), resume
+        if files or options or encode.asked or config is not None or out is not None:
+            raise InputError("--resume goes on with a run as it was: leave the other options out, or start a new run")
+        run = RunFolder(resume)
+        run.refuse_unless_begun()
+        chosen, folder = load_config(run.config_file), resume
     else:
-        if out is not None and (out / "config.yaml").exists():
+        if out is not None and RunFolder(out).begun:
             raise InputError(f"{out} already holds a run; choose another -o, or go on with --resume {out}")
-        chosen = _configure(console, data, files, config, sets, method, model, epochs, noise, seed)
-        folder = out or _new_folder(chosen)
-    engine = Engine(chosen.engine)
-    with Journal(folder / "metrics.jsonl" if engine.leads else None, console) as journal:
-        run = assemble(chosen, folder, engine, journal)
-        if resume is not None:
-            run.trainer.resume()
-        journal.board = _board(folder, engine.leads)
-        progress = run.trainer.fit()
-    if not engine.leads:
+        if config is None:
+            files.setdefault("path", "scenes")
+        if tune in ("lora", "full"):
+            files |= encode.live(f"--tune {tune}")
+        elif "path" in files:
+            how = encode.encoding(training.device, training.model)
+            with ProgressLine() as progress:
+                files = encode_options.encoded_values(files, how, encode.asked, progress)
+        chosen = train_options.configure(console, files, options, config)
+        folder = out or new_folder(chosen)
+    result = train_run(chosen, folder, resume=resume is not None, console=console, board=True)
+    if not result.leads:
         return
-    if progress.stopped:
+    if result.stopped:
         console.print(f"Stopped and saved. Go on with: mispair train --resume {folder}", markup=False)
         raise typer.Exit(130)
-    summary = finish(run)
     if as_json:
         import json
 
-        typer.echo(json.dumps(summary))
+        typer.echo(json.dumps(result.summary))
     else:
-        _print_summary(summary, folder)
+        _print_summary(result.summary, folder, chosen)
 
 
-def _configure(
-    console: Console,
-    data: str,
-    files: dict[str, Any],
-    config: Path | None,
-    sets: list[str],
-    method: str | None,
-    model: str | None,
-    epochs: int | None,
-    noise: float | None,
-    seed: int | None,
-) -> RunConfig:
-    from mispair.config.choose import choose
-    from mispair.config.load import load_config
-
-    base: dict[str, Any] | None = None
-    if config is None:
-        # The data section first, as the options say: what is chosen depends on it.
-        said = load_config(between={"data": {"path": data, **files}}, sets=[s for s in sets if s.startswith("data.")])
-        choice = choose(said.data, epochs)
-        base = choice.values
-    extra: dict[str, Any] = {}
-    if config is not None and (data != "scenes" or files):
-        extra["data"] = {**({"path": data} if data != "scenes" else {}), **files}
-    if noise is not None:
-        extra.setdefault("data", {})["noise"] = {"rate": noise}
-    if method is not None:
-        extra["method"] = _method(method)
-    if model is not None:
-        extra["model"] = _model(model)
-    if epochs is not None:
-        extra["train"] = {"epochs": epochs}
-    if seed is not None:
-        extra["seed"] = seed
-    chosen = load_config(config, sets, base=base, between=extra)
-    if config is None:
-        for section, reason in choice.reasons.items():
-            said_so = section in extra and section != "train"  # --epochs is part of that reason
-            if not said_so and not any(s.startswith(f"{section}.") for s in sets):
-                console.print(f"[bold]{section:<7}[/bold] {reason}", highlight=False, soft_wrap=True)
-    return chosen
-
-
-def _method(name: str) -> dict[str, Any]:
-    from mispair.methods import PRESETS
-
-    if name not in PRESETS:
-        raise InputError(f"there is no method {name!r}; the methods are {', '.join(PRESETS)}")
-    return PRESETS[name]().model_dump(mode="json")
-
-
-def _model(name: str) -> dict[str, Any]:
-    from mispair.models import preset
-
-    backbone, _, size = name.partition(":")
-    return preset(backbone, size or "small").model_dump(mode="json")
-
-
-def _new_folder(config: RunConfig) -> Path:
-    stem = f"{Path(config.data.path).stem}-{config.method.name}-{config.model.name}"
-    for number in range(1, 10_000):
-        folder = Path("runs") / f"{stem}-{number}"
-        if not folder.exists():
-            return folder
-    raise InputError("runs/ holds ten thousand runs of this name; choose a folder with -o")
-
-
-def _refuse_with_resume(*given: object) -> None:
-    if any(value not in (None, []) for value in given):
-        raise InputError("--resume goes on with a run as it was: leave the other options out, or start a new run")
-
-
-def _board(folder: Path, leads: bool) -> Any:
-    """A TensorBoard writer where the extra is installed."""
-    import importlib.util
-
-    if not leads or importlib.util.find_spec("tensorboard") is None:
-        return None
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(folder / "tensorboard"))
-
-
-def _print_summary(summary: dict[str, Any], folder: Path) -> None:
+def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> None:
     from rich.console import Console
 
-    from mispair.cli.tables import recall_table
+    from mispair.cli.recall_table import recall_table
+    from mispair.rate_words import training_rate_words
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
     Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"))
-    if "mismatch_rate" in summary:
-        low, high = summary["mismatch_rate_ci"]
-        typer.echo(f"Estimated mismatched share: {summary['mismatch_rate']:.3f} ({low:.3f} to {high:.3f}).")
+    if (words := training_rate_words(summary)) is not None:
+        typer.echo(f"{words} Ask for it: mispair audit {folder}")
+    elif config.method.warmup >= config.train.epochs:
+        typer.echo("One epoch was all warm-up: pairs were not judged yet. Train longer for that.")
     typer.echo(f"Everything is in {folder}; its README.md is the model card.")

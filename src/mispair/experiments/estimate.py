@@ -7,17 +7,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-
-from mispair.config.assemble import assemble, read_summary
 from mispair.config.schema import RunConfig
-from mispair.data.sources import open_pairing
+from mispair.data.readers.dispatch import open_pairing
 from mispair.experiments.grid import Cell
 from mispair.protocols import RetrievalModel
-from mispair.runtime.engine import Engine
-from mispair.runtime.journal import Journal
+from mispair.runtime.run_folder import RunFolder
+from mispair.workflows.train import train
 
 _STEPS = 12  # of one epoch, when measuring
 
@@ -74,7 +70,7 @@ class TimeLeft:
 
 def past_seconds(cell: Cell) -> float:
     """What a finished cell took."""
-    return float(read_summary(cell.folder)["seconds"])
+    return float(RunFolder(cell.folder).summary["seconds"])
 
 
 def measure(config: RunConfig) -> float:
@@ -82,37 +78,35 @@ def measure(config: RunConfig) -> float:
     pairing = open_pairing(config.data, "train")
     pairs, images = len(pairing.image_of_text), int(pairing.image_of_text.max()) + 1
     limit = min(images, math.ceil(_STEPS * config.train.batch_size * images / pairs))
-    warmup = int(getattr(config.method, "warmup_epochs", 0))
-    method = config.method.model_copy(update={"warmup_epochs": 1} if warmup else {})
+    warmup = config.method.warmup
+    method = config.method.model_copy(update={"warmup_epochs": 2} if warmup else {})
     small = config.model_copy(
         update={
             "data": config.data.model_copy(update={"limit": limit}),
-            "train": config.train.model_copy(update={"epochs": 3 if warmup else 2}),
+            "train": config.train.model_copy(update={"epochs": 4 if warmup else 3}),
             "method": method,
         }
     )
     seconds = _epochs(small)
     share = limit / images
     main = config.train.epochs - warmup
-    # The first epoch also pays for what happens once; without a warm-up it is measured and not used.
-    return (warmup * seconds[0] + main * seconds[-1]) / share
+    # The first epoch of a phase also pays for what happens once, the first of all for starting: the faster one counts.
+    return (warmup * min(seconds[:2]) + main * min(seconds[-2:])) / share
 
 
 def _epochs(config: RunConfig) -> list[float]:
+    """Seconds of each epoch of a throw-away training."""
     seconds: list[float] = []
-
-    class Watch(Journal):
-        def event(self, kind: str, **values: Any) -> None:
-            if kind == "epoch":
-                seconds.append(float(values["seconds"]))
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run"
-        with Watch(path / "metrics.jsonl", Console(quiet=True)) as journal:
-            run = assemble(config, path, Engine(config.engine), journal)
-            run.trainer.evaluator = _Unjudged()
-            if run.trainer.fit().stopped:
-                raise KeyboardInterrupt
+    with tempfile.TemporaryDirectory() as scratch:
+        result = train(
+            config,
+            Path(scratch) / "run",
+            evaluator=_Unjudged(),
+            on_epoch=lambda report: seconds.append(report.seconds),
+            summarize=False,
+        )
+    if result.stopped:
+        raise KeyboardInterrupt
     return seconds
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,14 +11,15 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from mispair.config.assemble import load_run
-from mispair.config.reporting.rematch import Proposal, propose
-from mispair.config.splits import last_split
 from mispair.errors import InputError
 from mispair.experiments.content import MISSING, Drawing, Entry, Table
+from mispair.experiments.grid import TRUTH
 from mispair.experiments.reading import Grid
 from mispair.report.charts import Axes
 from mispair.report.html import Html
+from mispair.runtime.run_folder import RunFolder
+from mispair.workflows.report.sample_proposals import Proposal, propose_from_sample
+from mispair.workflows.trained_run import load_run
 
 _BINS = 20
 _RANKS = 10
@@ -59,8 +59,8 @@ def _sweep(grid: Grid) -> Drawn:
         for way, name in (("i2t", "image to text"), ("t2i", "text to image")):
             curves = []
             for metric in ("r1", "r5", "r10"):
-                found = [grid.figures(line, column, f"{way}_{metric}") for column in grid.columns]
-                curves.append([(x, f.mean) for x, f in zip(xs, found, strict=True) if f is not None])
+                figures = [grid.figures(line, column, f"{way}_{metric}") for column in grid.columns]
+                curves.append([(x, f.mean) for x, f in zip(xs, figures, strict=True) if f is not None])
             low = min((y for curve in curves for _, y in curve), default=0.0)
             high = max((y for curve in curves for _, y in curve), default=1.0)
             axes = Axes((min(xs, default=0.0), max(xs, default=1.0)), (max(0.0, low - 5), high + 5))
@@ -79,7 +79,8 @@ def _cost(grid: Grid) -> Drawn:
     """Shares of truly matched and mismatched pairs by transport cost, early and late."""
     tables, drawings, notes = [], [], []
     for name, folder in grid.first_runs():
-        epochs = _with_cost(folder)
+        run = RunFolder(folder)
+        epochs = _with_cost(run)
         if not epochs:
             notes.append(f"{name}: the run kept no transport costs, so there is nothing to draw.")
             continue
@@ -87,15 +88,15 @@ def _cost(grid: Grid) -> Drawn:
         if not known:
             notes.append(f"{name}: nobody knows which pairs are mismatched; they are grouped as the split called them.")
         chosen = dict(zip(("early", "late"), (epochs[0], epochs[-1]), strict=True))
-        values = {when: pq.read_table(file, columns=["cost", "mismatched"]) for when, file in chosen.items()}
-        costs = {when: table["cost"].to_numpy() for when, table in values.items()}
+        values = {when: run.split(epoch) for when, epoch in chosen.items()}
+        costs = {when: columns["cost"] for when, columns in values.items()}
         edges = np.linspace(min(c.min() for c in costs.values()), max(c.max() for c in costs.values()), _BINS + 1)
         shares = []
         for when, cost in costs.items():
-            wrong = truth if truth is not None else values[when]["mismatched"].to_numpy()
+            wrong = truth if truth is not None else values[when]["mismatched"]
             shares += [_share(cost[~wrong], edges), _share(cost[wrong], edges)]
             axes = Axes((edges[0], edges[-1]), (0.0, max(max(s) for s in shares[-2:]) * 1.1 or 1.0))
-            title = f"{name}, {when} ({_epoch(chosen[when])}): matched (blue) and mismatched (orange)"
+            title = f"{name}, {when} (epoch {chosen[when] + 1}): matched (blue) and mismatched (orange)"
             marks = [axes.steps(list(edges), shares[-2], "matched"), axes.steps(list(edges), shares[-1], "mismatched")]
             drawings.append(
                 _drawing(grid, f"{_place(folder)}-{when}", title, axes.draw(title, *marks, x_name="transport cost"))
@@ -118,7 +119,7 @@ def _alignment(grid: Grid) -> Drawn:
     """The mean normalised refined alignment of a row, largest first."""
     tables, drawings, notes = [], [], []
     for name, folder in grid.first_runs():
-        ranked = _ranked(folder)
+        _, ranked = RunFolder(folder).alignments()
         if not ranked:
             notes.append(f"{name}: the run kept no refined alignments, so there is nothing to draw.")
             continue
@@ -141,8 +142,8 @@ def _rematched(grid: Grid) -> Drawn:
     """The surest other captions for pictures whose own was called mismatched."""
     tables, notes = [], []
     for name, folder in grid.first_runs():
-        split = last_split(folder)
         run = load_run(folder)
+        split = run.files.last_split()
         try:
             data = run.open_split("train")
         except InputError as error:
@@ -152,10 +153,10 @@ def _rematched(grid: Grid) -> Drawn:
         if split is None or captions is None:
             notes.append(f"{name}: there are no captions to quote, or nothing was called mismatched.")
             continue
-        found = propose(run, data, np.flatnonzero(split["mismatched"]))
-        found.sort(key=lambda p: -p.weight * p.gain)
+        proposals = propose_from_sample(run, data, np.flatnonzero(split["mismatched"]))
+        proposals.sort(key=lambda p: -p.weight * p.gain)
         rows = []
-        for proposal in _one_per_image(found, data.table.image_rows)[:_CASES]:
+        for proposal in _one_per_image(proposals, data.table.image_rows)[:_CASES]:
             image = int(data.table.image_rows[proposal.pair])
             given, better = (captions[int(data.table.text_rows[p])] for p in (proposal.pair, proposal.proposed))
             right = MISSING if truth is None else "yes" if truth.image_rows[proposal.proposed] == image else "no"
@@ -173,32 +174,19 @@ def _one_per_image(proposals: list[Proposal], image_rows: NDArray[np.int64]) -> 
     return list(best.values())
 
 
-def _with_cost(folder: Path) -> list[Path]:
-    files = sorted((folder / "split.parquet").glob("epoch-*.parquet"))
-    return [file for file in files if "cost" in pq.read_schema(file).names]
+def _with_cost(run: RunFolder) -> list[int]:
+    """Epochs that recorded what moving each pair would cost."""
+    return [epoch for epoch, file in run.splits().items() if "cost" in pq.read_schema(file).names]
 
 
 def _truth(folder: Path) -> tuple[NDArray[np.bool_] | None, bool]:
-    path = folder / "truth.npy"
+    path = folder / TRUTH
     return (np.load(path, allow_pickle=False), True) if path.exists() else (None, False)
-
-
-def _ranked(folder: Path) -> dict[str, list[float]]:
-    try:
-        epochs: dict[str, Any] = json.loads((folder / "alignment.json").read_text(encoding="utf-8"))["epochs"]
-        last = epochs[max(epochs, key=int)]
-        return {side: [float(v) for v in last[side]] for side in ("transported", "untransported") if last.get(side)}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
 
 
 def _share(values: NDArray[Any], edges: NDArray[Any]) -> list[float]:
     counts, _ = np.histogram(values, edges)
     return [float(count) / max(len(values), 1) for count in counts]
-
-
-def _epoch(file: Path) -> str:
-    return f"epoch {int(file.stem.removeprefix('epoch-')) + 1}"
 
 
 def _drawing(grid: Grid, name: str, title: str, svg: Html) -> Drawing:

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mispair.config.load import load_config
+from mispair.config.load import essence, load_config
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
 from mispair.experiments.spec import Evaluation, Kind, Row, Spec
-from mispair.methods import PRESETS
-from mispair.models import preset
+from mispair.methods import method_preset
+from mispair.models import model_preset
+from mispair.runtime.run_folder import RunFolder
 
 Status = Literal["new", "begun", "unscored", "finished", "changed"]
 ENSEMBLE = "sgraf"
+# What a cell's folder holds beside a run's own files:
+ABOUT = "cell.json"  # with which code it was run
+GALLERIES = "gallery.json"  # recalls of the galleries asked for, where that is not the test split alone
+TRUTH = "truth.npy"  # which training pairs were mismatched on purpose
 
 
 @dataclass(frozen=True)
@@ -55,47 +60,48 @@ class Cell:
 
     def status(self) -> Status:
         """Finished cells are never run again; one that ran under another configuration is not this cell."""
-        done = (self.folder / "metrics.json").exists()
+        run = RunFolder(self.folder)
+        done = run.finished
         if self.config is None:
             return "finished" if done and self._scored() and not self._outdated() else "new"
-        if not (self.folder / "config.yaml").exists():
+        if not run.begun:
             return "new"
         same = self._same()
         if done:
             return "changed" if not same else "finished" if self._scored() else "unscored"
-        return "begun" if same and (self.folder / "last" / "state.pt").exists() else "new"
+        return "begun" if same and run.resumable else "new"
 
     @property
     def ranks_more(self) -> bool:
-        """Whether something else than the test split as one gallery is asked for; it is kept in `gallery.json`."""
+        """Whether something else than the test split as one gallery is asked for; it is kept in GALLERIES."""
         return [(e.split, e.folds) for e in self.evaluate] != [("test", None)]
 
     def _outdated(self) -> bool:
         """Whether a member of this ensemble is gone or was trained again since."""
-        own = (self.folder / "metrics.json").stat().st_mtime_ns
-        members = [member / "metrics.json" for member in self.members]
+        own = RunFolder(self.folder).summary_file.stat().st_mtime_ns
+        members = [RunFolder(member).summary_file for member in self.members]
         return not all(path.exists() and path.stat().st_mtime_ns <= own for path in members)
 
     def _scored(self) -> bool:
         if not self.ranks_more:
             return True
         try:
-            found = json.loads((self.folder / "gallery.json").read_text(encoding="utf-8"))
-            return [(one["split"], one["folds"]) for one in found] == [(e.split, e.folds) for e in self.evaluate]
+            scored = json.loads((self.folder / GALLERIES).read_text(encoding="utf-8"))
+            return [(one["split"], one["folds"]) for one in scored] == [(e.split, e.folds) for e in self.evaluate]
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
     def _same(self) -> bool:
         try:
-            found = load_config(self.folder / "config.yaml")
+            written = load_config(RunFolder(self.folder).config_file)
         except InputError:  # written by a version with other values
             return False
-        return bool(_essence(found) == _essence(self.config))
+        return self.config is not None and essence(written) == essence(self.config)
 
 
 def lines(spec: Spec, kind: Kind) -> list[Line]:
     """The table's lines on this kind of data."""
-    found = []
+    shown = []
     for key, row in spec.rows.items():
         if kind.rows and key not in kind.rows:
             continue
@@ -104,7 +110,7 @@ def lines(spec: Spec, kind: Kind) -> list[Line]:
                 continue
             several = len(kind.backbones) > 1
             label = row.label or key
-            found.append(
+            shown.append(
                 Line(
                     f"{key}-{backbone}" if several else key,
                     f"{label}, {backbone.upper()}" if several else label,
@@ -113,7 +119,7 @@ def lines(spec: Spec, kind: Kind) -> list[Line]:
                     row.published.format(backbone=backbone.upper()) if row.published else None,
                 )
             )
-    return found
+    return shown
 
 
 def columns(spec: Spec, kind: Kind) -> list[str]:
@@ -123,9 +129,9 @@ def columns(spec: Spec, kind: Kind) -> list[str]:
 def cells(spec: Spec, path: Path, kind: str, data: str, out: Path, seeds: int, only: Sequence[str] = ()) -> list[Cell]:
     """All cells, those of the first seed first, so that half a grid is already a table."""
     how = spec.data[kind]
-    chosen_lines = _chosen("row", {line.key: line for line in lines(spec, how)}, only)
-    chosen_columns = _chosen("column", {key: key for key in columns(spec, how)}, only)
-    found = []
+    chosen_lines = chosen("row", {line.key: line for line in lines(spec, how)}, only)
+    chosen_columns = chosen("column", {key: key for key in columns(spec, how)}, only)
+    listed = []
     for seed in range(seeds):
         # An ensemble needs its members first.
         for line in sorted(chosen_lines, key=lambda line: line.backbone == ENSEMBLE):
@@ -133,8 +139,8 @@ def cells(spec: Spec, path: Path, kind: str, data: str, out: Path, seeds: int, o
                 folder = out / "cells" / line.key / column / f"seed-{seed}"
                 members = tuple(out / "cells" / m / column / f"seed-{seed}" for m in line.members)
                 config = None if members else _configure(spec, path, how, line, column, data, seed)
-                found.append(Cell(line.key, column, seed, folder, how.evaluate, config, members))
-    return found
+                listed.append(Cell(line.key, column, seed, folder, how.evaluate, config, members))
+    return listed
 
 
 def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data: str, seed: int) -> RunConfig:
@@ -148,18 +154,18 @@ def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data:
         raise InputError(f"{path.name}: row {line.key} needs the configuration {file}, which is not there")
     over: dict[str, Any] = {"data": {"path": data}, "seed": seed}
     if row.method is not None:
-        if row.method not in PRESETS:
-            raise InputError(
-                f"{path.name}: row {line.key} asks for method {row.method!r}; known are {', '.join(PRESETS)}"
-            )
+        try:
+            method = method_preset(row.method)
+        except InputError as error:
+            raise InputError(f"{path.name}, row {line.key}: {error}") from None
         # Every value of the preset; only the length of the warm-up belongs to the data set's budget.
-        over["method"] = PRESETS[row.method]().model_dump(mode="json", exclude={"warmup_epochs"})
+        over["method"] = method.model_dump(mode="json", exclude={"warmup_epochs"})
     if how.model is not None:
         backbone, _, size = how.model.format(backbone=line.backbone).partition(":")
-        over["model"] = preset(backbone, size or "small").model_dump(mode="json")
+        over["model"] = model_preset(backbone, size or "small").model_dump(mode="json")
     setting = spec.columns[column]
     layers = (how.set, row.set, how.row_set.get(key, {}), setting.set, setting.row_set.get(key, {}))
-    sets = [assignment for layer in layers for assignment in _sets(layer)]
+    sets = [assignment for layer in layers for assignment in _sets(layer, data)]
     config = load_config(file, sets, between=over)
     if config.data.noise is not None:
         # One seed, one noise: every method meets the same mismatches.
@@ -167,11 +173,13 @@ def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data:
     return config
 
 
-def _sets(values: dict[str, Any]) -> list[str]:
-    return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+def _sets(values: dict[str, Any], data: str) -> list[str]:
+    """As --set takes them; `{data}` in a text is the path of the data, whose further files a spec may name."""
+    filled = {key: value.replace("{data}", data) if isinstance(value, str) else value for key, value in values.items()}
+    return [f"{key}={json.dumps(value)}" for key, value in filled.items()]
 
 
-def _chosen(axis: str, known: dict[str, Any], only: Sequence[str]) -> list[Any]:
+def chosen(axis: str, known: dict[str, Any], only: Sequence[str]) -> list[Any]:
     """What `--only axis=a,b` leaves; without one, everything."""
     wanted: list[str] = []
     for choice in only:
@@ -183,18 +191,9 @@ def _chosen(axis: str, known: dict[str, Any], only: Sequence[str]) -> list[Any]:
     for value in wanted:
         if value not in known:
             raise InputError(f"there is no {axis} {value!r} here; there are {', '.join(known)}")
-    return [found for key, found in known.items() if not wanted or key in wanted]
-
-
-def _essence(config: RunConfig | None) -> Any:
-    """What decides the result: not where the data lies, nor on what machine."""
-    assert config is not None
-    values = config.model_dump(mode="json")
-    values["data"].pop("path")
-    values["engine"].pop("device")
-    return values
+    return [item for key, item in known.items() if not wanted or key in wanted]
 
 
 def same_noise(hashes: Iterable[str | None]) -> bool:
     """Whether all rows of one column and seed met the same mismatches."""
-    return len({found for found in hashes if found is not None}) <= 1
+    return len({noise for noise in hashes if noise is not None}) <= 1

@@ -9,9 +9,9 @@ from mispair.experiments.content import Page
 from mispair.experiments.figures import draw
 from mispair.experiments.grid import same_noise
 from mispair.experiments.reading import Grid, read_grid
+from mispair.experiments.result_tables import records, result_tables
 from mispair.experiments.runner import read_down
 from mispair.experiments.spec import parse_spec
-from mispair.experiments.tables import records, result_tables
 
 
 def make_page(out: Path) -> Page:
@@ -35,8 +35,8 @@ def make_page(out: Path) -> Page:
 
 
 def _reading(grid: Grid) -> list[str]:
-    counts = {len(found) for found in grid.results.values()}
-    splits = {label for found in grid.results.values() for r in found.values() for label, _ in r.galleries}
+    counts = {len(by_seed) for by_seed in grid.results.values()}
+    splits = {label for by_seed in grid.results.values() for r in by_seed.values() for label, _ in r.galleries}
     sentences = [
         f"Recalls in percent on {' and '.join(sorted(splits)) or 'nothing yet'}; ties count against the model. "
         "Mean ± sample standard deviation over seeds; bold where the best leads the runner-up by more than the larger "
@@ -50,7 +50,10 @@ def _reading(grid: Grid) -> list[str]:
             "part in the comparison."
         )
     if any(grid.facts(column) for column in grid.columns):
-        sentences.append("Published rows are the paper's own figures (Han et al., CVPR 2024), not measured here.")
+        sentences.append(
+            "Published rows are the paper's own figures (Han et al., CVPR 2024), not measured here; rows without"
+            " recalls are those of later papers, which print them under noise of their own."
+        )
     for column in grid.columns:
         noise: dict[int, set[str]] = {}
         for line in grid.lines:
@@ -69,8 +72,8 @@ def _reading(grid: Grid) -> list[str]:
 
 
 def _origin(grid: Grid, down: dict[str, Any]) -> list[str]:
-    code = sorted({result.code for found in grid.results.values() for result in found.values()})
-    cells = sum(len(found) for found in grid.results.values())
+    code = sorted({result.code for by_seed in grid.results.values() for result in by_seed.values()})
+    cells = sum(len(by_seed) for by_seed in grid.results.values())
     return [
         f"{cells} cells. Made by {_commands(grid, down)}. "
         "Seconds are those of the clock, with whatever else the machine did: compare passes.",

@@ -46,7 +46,7 @@ def versions() -> str:
 
 def _commit(folder: Path) -> str | None:
     try:
-        found = subprocess.run(
+        described = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
             cwd=folder,
             capture_output=True,
@@ -56,4 +56,4 @@ def _commit(folder: Path) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip() or None
+    return described.stdout.strip() or None

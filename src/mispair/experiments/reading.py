@@ -27,8 +27,8 @@ class Grid:
         return self.results.get((line.key, column), {})
 
     def figures(self, line: Line, column: str, metric: str, gallery: int = 0) -> Figure | None:
-        found = [result.galleries for result in self.of(line, column).values()]
-        return figure([galleries[gallery][1][metric] for galleries in found if len(galleries) > gallery])
+        scored = [result.galleries for result in self.of(line, column).values()]
+        return figure([galleries[gallery][1][metric] for galleries in scored if len(galleries) > gallery])
 
     def facts(self, column: str, gallery: int = 0) -> list[Fact]:
         said = self.spec.columns[column].published

@@ -118,6 +118,9 @@ def _tex(text: str) -> str:
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
+        "<": r"\textless{}",  # in the old font encoding these three print as other marks
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
         "±": r"$\pm$",
         "–": "--",
     }

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mispair.errors import InputError
-from mispair.experiments.grid import Cell, same_noise
-
-RECALLS = ("i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10", "rsum")
-HEADINGS = ("i2t R@1", "R@5", "R@10", "t2i R@1", "R@5", "R@10", "rSum")
+from mispair.experiments.grid import ABOUT, GALLERIES, Cell, same_noise
+from mispair.recall_keys import RECALLS
+from mispair.runtime.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,11 @@ class Result:
     noise: str | None
     injected: float | None
     estimated: float | None
+    lower: float | None  # of the interval around it
+    upper: float | None
     auroc: float | None
+    ece: float | None
+    certain: float | None  # share of the pairs with p >= 0.99 that are mismatched
     rematched: float | None  # share of the transported mass on true partners
     code: str
     seconds: float
@@ -63,44 +66,47 @@ def figure(values: Sequence[float]) -> Figure | None:
 
 def read_cell(folder: Path) -> Result | None:
     """None where the cell is not finished."""
-    path = folder / "metrics.json"
-    if not path.exists():
+    run = RunFolder(folder)
+    if not run.finished:
         return None
     try:
-        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        summary = run.summary
         split = "test" if summary.get("test") else "dev"
-        found = [{"label": split, "metrics": summary[split]}]
-        if (folder / "gallery.json").exists():
-            found = json.loads((folder / "gallery.json").read_text(encoding="utf-8"))
+        scored = [{"label": split, "metrics": summary[split]}]
+        if (folder / GALLERIES).exists():
+            scored = json.loads((folder / GALLERIES).read_text(encoding="utf-8"))
         about, cost = _about(folder), summary["cost"]
+        interval = summary.get("mismatch_rate_ci") or (None, None)
         return Result(
-            galleries=tuple((one["label"], {key: float(one["metrics"][key]) for key in RECALLS}) for one in found),
+            galleries=tuple((one["label"], {key: float(one["metrics"][key]) for key in RECALLS}) for one in scored),
             networks=cost.get("networks_trained"),
             passes=_finite(cost.get("passes")),
             forward_passes=_finite(cost.get("forward_passes")),
             noise=summary["noise"]["hash"],
             injected=summary["noise"]["rate"],
             estimated=summary.get("mismatch_rate"),
-            auroc=_finite(summary.get("detection", {}).get("auroc")),
-            rematched=_finite((about.get("rematching") or {}).get("true")),
+            lower=_finite(interval[0]),
+            upper=_finite(interval[1]),
+            **{name: _finite(summary.get("detection", {}).get(name)) for name in ("auroc", "ece", "certain")},
+            rematched=_finite((summary.get("rematching") or about.get("rematching") or {}).get("true")),
             code=str(about.get("code", "unknown")),
             seconds=float(summary["seconds"]),
             pairs=int(summary["data"]["pairs"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is damaged; remove that folder and run the experiment again") from None
+        raise InputError(f"{run.summary_file} is damaged; remove that folder and run the experiment again") from None
 
 
 def noise_problems(cells: Sequence[Cell]) -> list[str]:
     """Columns and seeds in which the rows did not meet the same mismatches."""
-    found: dict[tuple[str, int], list[str | None]] = {}
+    met: dict[tuple[str, int], list[str | None]] = {}
     for cell in cells:
         result = read_cell(cell.folder)
         if result is not None:
-            found.setdefault((cell.column, cell.seed), []).append(result.noise)
+            met.setdefault((cell.column, cell.seed), []).append(result.noise)
     return [
         f"column {column}, seed {seed}: the rows met different mismatches, so they cannot be compared"
-        for (column, seed), hashes in found.items()
+        for (column, seed), hashes in met.items()
         if not same_noise(hashes)
     ]
 
@@ -111,7 +117,7 @@ def _finite(value: Any) -> float | None:
 
 def _about(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "cell.json").read_text(encoding="utf-8"))
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return about if isinstance(about, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 import signal
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from mispair.atomic import write_text
 from mispair.errors import InputError
 from mispair.experiments.estimate import TimeLeft, clock, past_seconds
 from mispair.experiments.grid import Cell
@@ -18,7 +18,8 @@ from mispair.experiments.provenance import hardware, versions
 from mispair.experiments.results import noise_problems, read_cell
 from mispair.experiments.spec import Spec, parse_spec
 from mispair.experiments.workers import News, Workers
-from mispair.runtime.checkpoint import write_text
+
+LOCK = ".lock"  # of a grid's folder: two grids in one would write into the same cells
 
 
 class Audience(Protocol):
@@ -118,24 +119,6 @@ def read_down(out: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path} is damaged; run the experiment's command again, finished cells are kept") from None
     return values
-
-
-@contextmanager
-def claimed(out: Path) -> Iterator[None]:
-    """Two grids in one folder would write into the same cells."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = (out / ".lock").open("w")
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror}; choose another -o") from None
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"another 'mispair experiments run' works in {out}; wait for it or choose another -o"
-            ) from None
-        yield
 
 
 def _left(timing: TimeLeft, unfinished: Sequence[Cell], jobs: int) -> str:

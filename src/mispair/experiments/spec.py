@@ -8,15 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from mispair.errors import InputError
 from mispair.section import Section
+from mispair.shipped_files import homes
+from mispair.yaml_values import read_yaml
 
 Figure = Literal["sweep", "cost", "alignment", "rematched"]
-_PACKAGE = Path(__file__).parents[1]
-_HOMES = (Path("experiments"), _PACKAGE.parents[1] / "experiments", _PACKAGE / "shipped" / "experiments")
 
 
 class Row(Section):
@@ -25,7 +24,7 @@ class Row(Section):
     label: str = ""  # what the table prints; unset: the row's key
     config: str = ""  # fills {config} of the data set's template; unset: the row's key
     method: str | None = None  # a method preset laid over the configuration, such as l2rm-paper
-    set: dict[str, Any] = Field(default_factory=dict)  # dotted values: {method.mass: 0.2}
+    set: dict[str, Any] = Field(default_factory=dict)  # dotted values: {method.transport.mass: 0.2}
     backbones: tuple[str, ...] = ()  # the only backbones it is run with; unset: all of the data set's
     published: str | None = None  # its name in the paper's tables; {backbone} is filled in capitals
     knows_truth: bool = False  # stands outside the comparison, and the table says so
@@ -81,7 +80,9 @@ class Spec(Section):
     rows: dict[str, Row]
     columns: dict[str, Column]
     data: dict[str, Kind]
+    compares: Literal["trainings", "detectors"] = "trainings"  # detectors: see experiments/detectors.py
     figure: Figure | None = None
+    quick: tuple[str, ...] = ()  # the cells of a first look, as --only takes them
 
     @field_validator("rows", "columns", mode="before")
     @classmethod
@@ -139,14 +140,10 @@ def load_spec(name: str) -> tuple[Spec, Path]:
     """The spec at a path, or by its name in `experiments/`; and the file."""
     path = _find(name)
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{where} is not valid YAML; compare it with the files in experiments/") from None
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as an experiment: {error}") from None
-    return parse_spec(values, str(path)), path
+    return parse_spec(read_yaml(text, str(path), "compare it with the files in experiments/"), str(path)), path
 
 
 def parse_spec(values: Any, where: str) -> Spec:
@@ -165,14 +162,14 @@ def parse_spec(values: Any, where: str) -> Spec:
 
 def list_specs() -> list[Path]:
     """The specs of the present folder, else those of the checkout, else those that came with the package."""
-    return next((found for home in _HOMES if (found := sorted(home.glob("*.yaml")))), [])
+    return next((specs for home in homes("experiments") if (specs := sorted(home.glob("*.yaml")))), [])
 
 
 def _find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    known = {found.stem: found for found in list_specs()}
+    known = {spec.stem: spec for spec in list_specs()}
     if path.suffix not in ("", ".yaml", ".yml") or path.stem not in known or len(path.parts) > 1:
         near = difflib.get_close_matches(path.stem, known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "'mispair experiments list' shows those there are"

@@ -142,7 +142,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class WorstPairs:
     """The worst pairs, worst first."""
 
     rows: Sequence[Pair]
@@ -152,7 +152,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Kind:
+class DamageKind:
     """One kind of damage."""
 
     name: str
@@ -162,7 +162,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """One report. An absent part is None or empty, and `missing` says why."""
 
     title: str
@@ -171,6 +171,7 @@ class Page:
     answer: Sequence[str]
     caution: Sequence[str] = ()
     recalls: Sequence[Recalls] = ()
+    evaluated_on_clean: bool = True  # whether the pairs behind the recalls are known to match
     truth: Mapping[str, float] = field(default_factory=dict)
     losses: Sequence[Losses] = ()
     curves: Sequence[Curve] = ()
@@ -178,8 +179,8 @@ class Page:
     costs: Sequence[Costs] = ()
     ranked: Sequence[Ranked] = ()
     gallery: Gallery | None = None
-    pairs: Pairs | None = None
-    damage: Sequence[Kind] | None = None  # None: nobody looked; empty: nothing was found
+    pairs: WorstPairs | None = None
+    damage: Sequence[DamageKind] | None = None  # None: nobody looked; empty: nothing was found
     configuration: str = ""
     provenance: Sequence[tuple[str, str]] = ()
     missing: Sequence[str] = ()

@@ -6,12 +6,12 @@ import base64
 import hashlib
 from importlib.resources import files
 
-from mispair.report.content import Page
+from mispair.report.content import ReportPage
 from mispair.report.html import Html, raw_text, tag
 from mispair.report.sections import sections
 
 
-def render(page: Page) -> str:
+def render(page: ReportPage) -> str:
     """The whole file: no network, no font, no script but its own, and its policy forbids all others."""
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
@@ -28,9 +28,9 @@ def render(page: Page) -> str:
         tag("title", page.title),
         tag("style", raw_text(style, "style")),
     ]
-    found = sections(page)
+    parts = sections(page)
     contents = tag(
-        "nav", tag("ol", *[tag("li", tag("a", t, href=f"#{a}")) for a, t, _ in found]), aria_label="Contents"
+        "nav", tag("ol", *[tag("li", tag("a", t, href=f"#{a}")) for a, t, _ in parts]), aria_label="Contents"
     )
     body = [
         tag("a", "Skip to the answer", href="#answer", class_="skip"),
@@ -38,7 +38,7 @@ def render(page: Page) -> str:
         tag(
             "div",
             contents,
-            tag("main", _answer(page), *[_section(*part) for part in found]),
+            tag("main", _answer(page), *[_section(*part) for part in parts]),
             class_="columns",
         ),
         tag(
@@ -50,12 +50,12 @@ def render(page: Page) -> str:
     return "<!doctype html>\n" + tag("html", tag("head", *head), tag("body", *body), lang="en") + "\n"
 
 
-def _header(page: Page) -> Html:
+def _header(page: ReportPage) -> Html:
     switch = tag("button", "dark", type="button", id="theme", hidden=True, aria_label="Switch between light and dark")
     return tag("header", tag("div", tag("h1", page.title), tag("p", page.subject, class_="subject")), switch)
 
 
-def _answer(page: Page) -> Html:
+def _answer(page: ReportPage) -> Html:
     said = [tag("p", sentence) for sentence in page.answer]
     cautions = [tag("p", sentence, class_="caution") for sentence in page.caution]
     return tag("section", *said, *cautions, id="answer", aria_label="The answer", class_="answer")

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mispair.recall_keys import RECALLS
 from mispair.report import figures
-from mispair.report.content import Card, Kind, Page
+from mispair.report.content import Card, DamageKind, ReportPage
 from mispair.report.html import Html, join, tag
-from mispair.report.table import pair_table
 from mispair.report.text import isolated, words
+from mispair.report.worst_pairs import pair_table
 
-_RECALLS = ("i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10", "rsum")
+_EVEN = 0.1  # of its weight on the first candidate, below which a row is nearly even
 _TRUTH = {
     "auroc": ("AUROC", "how often a mismatched pair is ranked above a matched one; 0.5 is guessing, 1 is perfect"),
     "average_precision": ("average precision", "of the ranking by probability, worst first"),
     "precision": ("precision", "of the pairs judged mismatched, the share that is"),
     "recall": ("recall", "of the mismatched pairs, the share that was judged so"),
     "f1": ("F1", "harmonic mean of precision and recall"),
+    "certain": (
+        "precision of p ≥ 0.99",
+        "of the pairs with a probability of at least 0.99, the share that is mismatched",
+    ),
     "ece": ("calibration error", "mean distance between the probability said and the share that came true"),
     "rematch_accuracy": (
         "rematch accuracy",
@@ -26,24 +31,24 @@ _TRUTH = {
 }
 
 
-def sections(page: Page) -> list[tuple[str, str, Html]]:
+def sections(page: ReportPage) -> list[tuple[str, str, Html]]:
     """(anchor, heading, content) of every section that has something to say."""
-    parts: list[tuple[str, str, Callable[[Page], Html | None]]] = [
-        ("recalls", "How well the model retrieves", _recalls),
+    parts: list[tuple[str, str, Callable[[ReportPage], Html | None]]] = [
+        ("gallery", "Rematched pairs", _gallery),
+        ("pairs", "The worst pairs", _pairs),
+        ("damage", "What kind of wrong", _damage),
         ("losses", "What tells them apart", _losses),
+        ("recalls", "How well the model retrieves", _recalls),
         ("curves", "The training", _curves),
         ("history", "Pairs that changed sides", _history),
         ("costs", "What moving a pair would cost", _costs),
         ("alignments", "Where the mass went", _ranked),
-        ("gallery", "Rematched pairs", _gallery),
-        ("pairs", "The worst pairs", _pairs),
-        ("damage", "What kind of wrong", _damage),
         ("provenance", "Configuration, hashes and versions", _provenance),
     ]
     return [(anchor, title, content) for anchor, title, make in parts if (content := make(page))]
 
 
-def _recalls(page: Page) -> Html | None:
+def _recalls(page: ReportPage) -> Html | None:
     if not page.recalls and not page.truth:
         return None
     first, second = _names(page)
@@ -54,12 +59,19 @@ def _recalls(page: Page) -> Html | None:
         gallery = f" among {best.texts:,} {second}s and {best.images:,} {first}s" if best.images and best.texts else ""
         parts.append(
             _prose(
-                f"On the {best.split} split{gallery}, {value['i2t_r1']:.0f} of 100 {first}s have a right {second} in "
-                f"first place and {value['i2t_r10']:.0f} have one among the first ten; the other way round, "
+                f"On the {best.split} split{gallery}, {value['i2t_r1']:.0f} of 100 {first}s have their own {second} "
+                f"in first place and {value['i2t_r10']:.0f} have one among the first ten; the other way round, "
                 f"{value['t2i_r1']:.0f} of 100 {second}s find their {first} at once and {value['t2i_r10']:.0f} within "
-                "ten. A model that retrieves badly judges badly: read what follows in this light."
+                "ten. A model that retrieves badly judges badly."
             )
         )
+        if not page.evaluated_on_clean:
+            parts.append(
+                _prose(
+                    "These pairs came as the training pairs did, and nobody has checked them: expect your test split to"
+                    " have mismatches too. There a right answer counts as wrong, so the recalls are a lower bound."
+                )
+            )
         head = tag(
             "tr",
             tag("th", "split", scope="col"),
@@ -69,7 +81,7 @@ def _recalls(page: Page) -> Html | None:
             tag(
                 "tr",
                 tag("th", entry.split, scope="row"),
-                *[tag("td", f"{entry.values[key]:.1f}", class_="number") for key in _RECALLS],
+                *[tag("td", f"{entry.values[key]:.1f}", class_="number") for key in RECALLS],
             )
             for entry in page.recalls
         ]
@@ -85,20 +97,20 @@ def _recalls(page: Page) -> Html | None:
     return join(parts)
 
 
-def _losses(page: Page) -> Html | None:
+def _losses(page: ReportPage) -> Html | None:
     if not page.losses:
         return None
     return join([[_prose(part.said), tag("figure", figures.losses(part))] for part in page.losses])
 
 
-def _curves(page: Page) -> Html | None:
+def _curves(page: ReportPage) -> Html | None:
     if not page.curves:
         return None
     text = "What retrieval reached on held-out pairs after each epoch, and what the method said of itself on the way."
     return join([_prose(text), tag("div", *[figures.curve(part) for part in page.curves], class_="figures")])
 
 
-def _history(page: Page) -> Html | None:
+def _history(page: ReportPage) -> Html | None:
     part = page.history
     if part is None:
         return None
@@ -116,7 +128,7 @@ def _history(page: Page) -> Html | None:
     return join(parts)
 
 
-def _costs(page: Page) -> Html | None:
+def _costs(page: ReportPage) -> Html | None:
     if not page.costs:
         return None
     text = (
@@ -126,18 +138,23 @@ def _costs(page: Page) -> Html | None:
     return join([_prose(text), figures.costs(list(page.costs))])
 
 
-def _ranked(page: Page) -> Html | None:
+def _ranked(page: ReportPage) -> Html | None:
     if not page.ranked:
         return None
+    first = [f"{part.title.lower()} put {part.values[0]:.1%} on the first" for part in page.ranked]
     text = (
-        "Each mismatched row spreads its weight over the candidates of its batch; here averaged, largest first. L2RM's "
-        "authors saw transported rows concentrate on one candidate and untransported ones stay nearly even, which "
-        "teaches the model nothing but caution."
+        "Each mismatched row spreads its weight over the candidates of its batch; here averaged, largest first: "
+        f"{', '.join(first)}."
     )
+    stay = next((part for part in page.ranked if part.mismatched), None)
+    if stay is not None and stay.values[0] < _EVEN * sum(stay.values):
+        text += " Untransported rows stay nearly even, as L2RM's authors saw it, which teaches nothing but caution."
+    elif stay is not None:
+        text += " L2RM's authors saw untransported rows stay nearly even; here they do not."
     return join([_prose(text), figures.ranked(list(page.ranked))])
 
 
-def _gallery(page: Page) -> Html | None:
+def _gallery(page: ReportPage) -> Html | None:
     part = page.gallery
     if part is None or not part.cards:
         return None
@@ -191,16 +208,17 @@ def _picture(uri: str, name: str, side: int) -> Html:
     return tag("img", src=uri, alt=name, title=name, width=side, height=side, class_="tile")
 
 
-def _pairs(page: Page) -> Html | None:
+def _pairs(page: ReportPage) -> Html | None:
     if page.pairs is None or not page.pairs.rows:
         return None
     keys = [("/", "find"), ("↑ ↓", "move"), ("Enter", "everything about a pair"), ("Esc", "close it")]
     hints = join([[tag("kbd", key), f" {what}"] for key, what in keys], "  ")
     text = "By the probability that the pair does not match. A heading sorts, a row opens."
-    return join([_prose(text), tag("p", hints, class_="quiet keys", hidden=True, id="keys"), pair_table(page.pairs)])
+    how = tag("p", hints, class_="quiet keys", hidden=True, id="keys")
+    return join([_prose(text), how, pair_table(page.pairs)])
 
 
-def _damage(page: Page) -> Html | None:
+def _damage(page: ReportPage) -> Html | None:
     if page.damage is None:
         return None
     if not page.damage:
@@ -212,12 +230,12 @@ def _damage(page: Page) -> Html | None:
     return tag("div", *[_kind(kind) for kind in page.damage], class_="kinds")
 
 
-def _kind(kind: Kind) -> Html:
+def _kind(kind: DamageKind) -> Html:
     heading = tag("h3", kind.name, " ", tag("span", f"{kind.count:,}", class_="count"))
     return tag("article", heading, tag("p", isolated(kind.evidence)), tag("p", isolated(kind.remedy), class_="remedy"))
 
 
-def _provenance(page: Page) -> Html:
+def _provenance(page: ReportPage) -> Html:
     listed = [tag("div", tag("dt", name), tag("dd", isolated(value))) for name, value in page.provenance]
     parts = [tag("dl", *listed, class_="facts")]
     if page.configuration:
@@ -232,7 +250,7 @@ def _headings(first: str, second: str) -> tuple[str, ...]:
     return (f"{first} → {second} R@1", "R@5", "R@10", f"{second} → {first} R@1", "R@5", "R@10", "rSum")
 
 
-def _names(page: Page) -> tuple[str, str]:
+def _names(page: ReportPage) -> tuple[str, str]:
     """What the two sides are called in a sentence."""
     return page.sides[0], "caption" if page.sides[1] == "text" else page.sides[1]
 

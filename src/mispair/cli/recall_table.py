@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mispair.recall_keys import HEADINGS, RECALLS
+
 if TYPE_CHECKING:
     from rich.table import Table
-
-RECALLS = ("i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10", "rsum")
-HEADINGS = ("i2t R@1", "R@5", "R@10", "t2i R@1", "R@5", "R@10", "rSum")
 
 
 def recall_table(rows: Mapping[str, Mapping[str, float]], title: str) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mispair.report.content import Pair, Pairs
+from mispair.report.content import Pair, WorstPairs
 from mispair.report.html import Html, data_island, join, tag, visible
 from mispair.report.text import SHOWN, isolated
 
@@ -25,7 +25,7 @@ _COLUMNS: tuple[tuple[str, str, str, int | None, bool], ...] = (
 )
 
 
-def pair_table(part: Pairs) -> Html:
+def pair_table(part: WorstPairs) -> Html:
     """Controls, table and data."""
     data, cut = _data(part)
     shown = [column for column in _COLUMNS if column[0] in data["columns"]]
@@ -47,7 +47,7 @@ def pair_table(part: Pairs) -> Html:
     )
 
 
-def _said(part: Pairs, cut: int | None) -> str:
+def _said(part: WorstPairs, cut: int | None) -> str:
     """How much of the data this is."""
     whole = len(part.rows) == part.of
     notes = [f"All {part.of:,} pairs." if whole else f"The {len(part.rows):,} worst of {part.of:,}."]
@@ -87,7 +87,7 @@ def _cell(row: Pair, key: str, digits: int | None) -> Html:
     return tag("td", "" if number is None else f"{number:,.{digits}f}", class_=f"col-{key}")
 
 
-def _data(part: Pairs) -> tuple[dict[str, Any], int | None]:
+def _data(part: WorstPairs) -> tuple[dict[str, Any], int | None]:
     """Columns of numbers, texts numbered once each; and at which length texts were cut, if any was."""
     texts: dict[str, int] = {}
 

@@ -6,7 +6,8 @@ from itertools import product
 
 from mispair.experiments.content import MISSING, Entry, Record, Table
 from mispair.experiments.reading import Grid, shown_name
-from mispair.experiments.results import HEADINGS, RECALLS, Figure, Result, figure
+from mispair.experiments.results import Figure, Result, figure
+from mispair.recall_keys import HEADINGS, RECALLS
 
 
 def result_tables(grid: Grid) -> list[Table]:
@@ -32,8 +33,8 @@ def best(figures: dict[str, Figure]) -> str | None:
 
 
 def _leader(grid: Grid, column: str, metric: str, gallery: int = 0) -> str | None:
-    found = {line.key: grid.figures(line, column, metric, gallery) for line in grid.lines if not line.row.knows_truth}
-    return best({key: value for key, value in found.items() if value is not None})
+    figures = {line.key: grid.figures(line, column, metric, gallery) for line in grid.lines if not line.row.knows_truth}
+    return best({key: value for key, value in figures.items() if value is not None})
 
 
 def _overview(grid: Grid) -> Table:
@@ -42,14 +43,14 @@ def _overview(grid: Grid) -> Table:
     for line in grid.lines:
         entries = [Entry(shown_name(line))]
         for column in grid.columns:
-            found = grid.figures(line, column, "rsum")
+            reached = grid.figures(line, column, "rsum")
             printed = [fact for fact in grid.facts(column) if fact.method == line.published]
             beside = f" (published {printed[0].rsum:.1f})" if printed else ""
-            if found is None:
+            if reached is None:
                 entries.append(Entry(MISSING + beside))
             else:
                 leads = _leader(grid, column, "rsum") == line.key
-                entries.append(Entry(found.text() + beside, leads))
+                entries.append(Entry(reached.text() + beside, leads))
         rows.append(tuple(entries))
     headings = ("rSum", *(grid.label(column) for column in grid.columns))
     return Table("Sum of the six recalls", headings, tuple(rows))
@@ -60,14 +61,13 @@ def _details(grid: Grid, column: str, gallery: int) -> Table:
     leaders = {metric: _leader(grid, column, metric, gallery) for metric in RECALLS}
     rows = []
     for line in grid.lines:
-        found = {metric: grid.figures(line, column, metric, gallery) for metric in RECALLS}
-        entries = [Entry(f.text(), leaders[metric] == line.key) for metric, f in found.items() if f is not None]
+        figures = {metric: grid.figures(line, column, metric, gallery) for metric in RECALLS}
+        entries = [Entry(f.text(), leaders[metric] == line.key) for metric, f in figures.items() if f is not None]
         if entries:
             count = len(grid.of(line, column))
             rows.append((Entry(shown_name(line)), *entries, Entry(str(count))))
     for fact in grid.facts(column, gallery):
-        values = [*fact.recalls, fact.rsum]
-        texts = [Entry(f"{value:.1f}") for value in values]
+        texts = [Entry("–" if value is None else f"{value:.1f}") for value in fact.figures]
         rows.append((Entry(f"{fact.method} (published)"), *texts, Entry("")))
     ranked = f", {grid.evaluations[gallery].label}" if len(grid.evaluations) > 1 else ""
     return Table(grid.label(column) + ranked, ("", *HEADINGS, "seeds"), tuple(rows))
@@ -76,11 +76,11 @@ def _details(grid: Grid, column: str, gallery: int) -> Table:
 def _cost(grid: Grid) -> Table:
     rows = []
     for line in grid.lines:
-        found = [result for column in grid.columns for result in grid.of(line, column).values()]
-        passes = figure([result.passes for result in found if result.passes is not None])
-        judging = figure([result.forward_passes for result in found if result.forward_passes is not None])
-        seconds = figure([result.seconds for result in found])
-        networks = {result.networks for result in found if result.networks is not None}
+        results = [result for column in grid.columns for result in grid.of(line, column).values()]
+        passes = figure([result.passes for result in results if result.passes is not None])
+        judging = figure([result.forward_passes for result in results if result.forward_passes is not None])
+        seconds = figure([result.seconds for result in results])
+        networks = {result.networks for result in results if result.networks is not None}
         assert seconds is not None
         rows.append(
             (
@@ -100,23 +100,32 @@ def _diagnostics(grid: Grid) -> Table:
     rows = []
     for line in grid.lines:
         for column in grid.columns:
-            found = list(grid.of(line, column).values())
-            estimated = figure([r.estimated for r in found if r.estimated is not None])
+            results = list(grid.of(line, column).values())
+            estimated = figure([r.estimated for r in results if r.estimated is not None])
             if estimated is None:
                 continue
-            others = [figure([v for r in found if (v := getattr(r, name)) is not None]) for name in _JUDGED]
-            texts = [MISSING if value is None else value.text(3) for value in (*others[:1], estimated, *others[1:])]
+            found = {name: figure([v for r in results if (v := getattr(r, name)) is not None]) for name in _JUDGED}
+            texts = [MISSING if value is None else value.text(3) for value in found.values()]
             rows.append((Entry(shown_name(line)), Entry(grid.label(column)), *(Entry(text) for text in texts)))
-    headings = ("", "", "mismatched pairs", "estimated", "AUROC of the split", "rematched mass on true partners")
+    headings = ("", "", *_JUDGED.values())
     return Table("The split against the truth", headings, tuple(rows))
 
 
-_JUDGED = ("injected", "auroc", "rematched")
+_JUDGED = {
+    "injected": "mismatched pairs",
+    "estimated": "estimated",
+    "lower": "from",
+    "upper": "to",
+    "auroc": "AUROC of the split",
+    "ece": "ECE",
+    "certain": "of p ≥ 0.99 wrong",
+    "rematched": "rematched mass on true partners",
+}
 
 
 def records(grid: Grid) -> list[Record]:
     """One per row, column and gallery, measured and published."""
-    found: list[Record] = []
+    records: list[Record] = []
     for column, gallery in product(grid.columns, range(len(grid.evaluations))):
         place: Record = {"column": column, "gallery": grid.evaluations[gallery].label}
         for line in grid.lines:
@@ -126,17 +135,17 @@ def records(grid: Grid) -> list[Record]:
                 if value is not None:
                     record |= {metric: value.mean, f"{metric}_std": value.spread}
             if "rsum" in record:
-                found.append(record | _facts_of_runs(list(grid.of(line, column).values())))
+                records.append(record | _facts_of_runs(list(grid.of(line, column).values())))
         for fact in grid.facts(column, gallery):
-            printed = dict(zip(RECALLS, (*fact.recalls, fact.rsum), strict=True))
-            found.append({"source": f"published {fact.table}", "row": fact.method, **place, **printed})
-    return found
+            printed = {name: v for name, v in zip(RECALLS, fact.figures, strict=True) if v is not None}
+            records.append({"source": f"published {fact.table}", "row": fact.method, **place, **printed})
+    return records
 
 
 def _facts_of_runs(results: list[Result]) -> Record:
     record: Record = {"seeds": len(results), "networks": results[0].networks}
     record["noise"] = " ".join(sorted({r.noise[:12] for r in results if r.noise is not None}))
-    for name in ("passes", "forward_passes", "seconds", "injected", "estimated", "auroc", "rematched"):
+    for name in ("passes", "forward_passes", "seconds", *_JUDGED):
         values = figure([v for r in results if (v := getattr(r, name)) is not None])
         record[name] = None if values is None else values.mean
     record["code"] = "; ".join(sorted({r.code for r in results}))

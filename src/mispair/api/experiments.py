@@ -1,0 +1,60 @@
+"""Experiments from Python: a grid of runs and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mispair.errors import InputError
+
+if TYPE_CHECKING:
+    import os
+
+    PathLike = str | os.PathLike[str]
+
+
+def run_experiment(
+    spec: str,
+    out: PathLike,
+    *,
+    data: str = "scenes",
+    kind: str | None = None,
+    seeds: int = 3,
+    jobs: int = 1,
+    only: Sequence[str] = (),
+    say: Callable[[str], None] | None = None,
+) -> str:
+    """Run every cell of an experiment that is not finished, and render its table.
+
+    Args:
+        spec: a name that `mispair experiments list` shows, or a YAML file.
+        out: folder of the grid; the same one goes on.
+        data: the data: a folder, a table, or "scenes".
+        kind: whose settings to take where the name of the data is none.
+        seeds: runs of every cell; seed s also draws the mismatches.
+        jobs: cells at a time, one thread each.
+        only: some cells: ["row=plain,l2rm", "column=0.4"].
+        say: called with a line of news now and then.
+
+    Returns:
+        The table as Markdown; all formats are in OUT/tables.
+
+    Raises:
+        InputError: the spec or the data cannot be used, or cells failed.
+        KeyboardInterrupt: a signal stopped it; everything is saved and the same call goes on.
+
+    Example:
+        >>> print(mp.run_experiment("main", "out/main", seeds=1))
+    """
+    from mispair.experiments.run import Listener, plan_experiment, run_plan, write_tables
+
+    plan = plan_experiment(spec, Path(out), data=data, kind=kind, seeds=seeds, only=only)
+    failures, stopped = run_plan(
+        plan, Listener(say or (lambda line: None)), jobs=jobs, command="mispair.run_experiment"
+    )
+    if stopped:
+        raise KeyboardInterrupt("stopped and saved; the same call goes on")
+    if failures:
+        raise InputError(f"{len(failures)} cells failed, the first is {failures[0].cell.name}: {failures[0].text}")
+    return write_tables(Path(out))["md"]

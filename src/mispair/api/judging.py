@@ -1,0 +1,255 @@
+"""Check, corrupt, audit, fix and report from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mispair.api.data_section import data_section
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from mispair.audit.fixing import Fixed
+    from mispair.audit.verdicts import Verdicts
+    from mispair.data import DataConfig, Inspection, PairData
+    from mispair.data.noise import NoiseIndex
+    from mispair.models import InputSizes
+    from mispair.protocols import RetrievalModel
+    from mispair.section import Section
+    from mispair.workflows.report.verdicts import VerdictsWithReport
+    from mispair.workflows.trained_run import TrainedRun
+
+    PathLike = str | os.PathLike[str]
+    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
+
+
+def check(data: PathLike | DataConfig, *, noise: PathLike | None = None, **values: Any) -> Inspection:
+    """Read a data set once and say what is in it, and what to look at before training.
+
+    Args:
+        data: a folder, a table, a first .npy, or a `mispair.data.DataConfig`.
+        noise: a noise index to check against the train split.
+        **values: more of the data section: features, ids, second, columns, sides, ...
+
+    Returns:
+        `Inspection`: facts by split, `findings` (nothing there: clean), `notes`.
+
+    Example:
+        >>> mp.check("pairs.csv", features="images.npy").findings
+    """
+    from mispair.data import check_data
+
+    return check_data(data_section(data, values), None if noise is None else os.fspath(noise))
+
+
+def corrupt(
+    data: PathLike | DataConfig,
+    out: PathLike,
+    *,
+    rate: float,
+    protocol: str = "image",
+    seed: int = 0,
+    split: str = "train",
+    **values: Any,
+) -> NoiseIndex:
+    """Mismatch pairs on purpose and write which, in the published layout; the data stays as it is.
+
+    Args:
+        data: a folder, a table, a first .npy, "scenes", or a `mispair.data.DataConfig`.
+        out: the index file to write, .npy; `mp.train(..., options={"data.noise.index": out})` uses it.
+        rate: share of images (protocol image) or pairs to choose.
+        protocol: "image" moves images with all their captions, "caption" moves captions singly.
+        seed: the same seed gives the same index.
+        split: the split to corrupt.
+        **values: more of the data section: features, ids, columns, ...
+
+    Returns:
+        The index with its `hash`.
+
+    Example:
+        >>> mp.corrupt("f30k_precomp", "index.npy", rate=0.4).hash
+    """
+    from mispair.atomic import write_atomically
+    from mispair.data import make_index, open_pairing, write_index
+    from mispair.data.readers.dispatch import given_pairs
+
+    made = {"rate": rate, "protocol": protocol, "seed": seed}
+    config = data_section(data, {**values, "noise": made})
+    assert config.noise is not None
+    index = make_index(given_pairs(open_pairing(config, split)), config.noise)
+    write_atomically(Path(out), lambda path: write_index(path, index))
+    return index
+
+
+def audit(
+    run: PathLike | TrainedRun | RetrievalModel | Sequence[RetrievalModel],
+    data: PathLike | DataConfig | PairData | None = None,
+    *,
+    split: str | None = None,
+    folds: int | None = None,
+    truth: bool | str = False,
+    tell: Callable[[str, int, int], None] | None = None,
+) -> VerdictsWithReport:
+    """Judge every pair with a trained run: how likely it is mismatched, and what it should have been.
+
+    Args:
+        run: a run folder, what `mispair.load` gave, or models whose mean score counts.
+        data: what to judge; by default what the run was trained on. Models alone need pairs opened with
+            `mispair.data.open_split`.
+        split: which split of it; by default train, or everything where there are no splits.
+        folds: train so many networks anew, each to judge pairs it has not seen; 0 for none. By default 2 where the run
+            took minutes. A run's own training data only.
+        truth: compare with the mismatches that were injected, or with the column of the table that this names.
+        tell: called with what is being done, how much of it is done, and how much there is.
+
+    Returns:
+        `Verdicts`: one row per pair and the facts about all of them.
+
+    Example:
+        >>> verdicts = mp.audit("runs/a")
+        >>> verdicts.report("audit.html")
+    """
+    from mispair.audit.space import silent
+    from mispair.workflows.audit import audit as audit_pairs
+    from mispair.workflows.report.verdicts import with_report
+
+    return with_report(audit_pairs(run, data, split=split, folds=folds, truth=truth, tell=tell or silent))
+
+
+def quick_audit(
+    image_embeddings: Any,
+    text_embeddings: Any,
+    *,
+    captions: Any = None,
+    image_ids: Any = None,
+    table: Any = None,
+    tell: Callable[[str, int, int], None] | None = None,
+) -> VerdictsWithReport:
+    """Judge pairs whose embeddings you have already: row k of one side is paired with row k of the other.
+
+    Args:
+        image_embeddings, text_embeddings: (n, d) from one encoder for both sides, such as CLIP: arrays, memory maps
+            (read in blocks), tensors, or columns with one array in each row.
+        captions, image_ids: (n,) to be shown in the verdicts. Rows with the same image id are one image with several
+            captions.
+        table: a pandas or polars frame, a pyarrow table or a Hugging Face data set; the four above may then be names
+            of its columns.
+        tell: called with what is being done, how much of it is done, and how much there is.
+
+    Returns:
+        `Verdicts`: one row per pair and the facts about all of them.
+
+    Example:
+        >>> verdicts = mp.quick_audit("image_vector", "text_vector", captions="caption", table=frame)
+        >>> verdicts.fix("drop", "clean", data="pairs.csv")
+    """
+    from mispair.audit.space import silent
+    from mispair.workflows.quick_audit import quick_audit as judge_embeddings
+    from mispair.workflows.report.verdicts import with_report
+
+    return with_report(
+        judge_embeddings(
+            image_embeddings, text_embeddings, captions=captions, image_ids=image_ids, table=table, tell=tell or silent
+        )
+    )
+
+
+def fix(
+    verdicts: Verdicts | PathLike,
+    action: str,
+    out: PathLike,
+    *,
+    data: DataConfig | None = None,
+    threshold: float = 0.5,
+    min_weight: float = 0.0,
+    min_gain: float = 0.0,
+    decisions: PathLike | None = None,
+) -> Fixed:
+    """Write the data set mended as an audit says, in the format it came in; the original is never changed.
+
+    Args:
+        verdicts: an audit, or the folder it was saved in.
+        action: "drop" leaves mismatched pairs out, "weight" keeps all and adds how far each can be trusted, "rematch"
+            gives an image the caption proposed for it, "swap" exchanges captions where that mends two pairs.
+        out: a new folder for the data set.
+        data: the data, where the audit does not say (a quick_audit of arrays in memory).
+        threshold: a pair counts as mismatched from this probability on.
+        min_weight, min_gain: least weight and gain of a proposal that is followed.
+        decisions: the decisions.jsonl of a review; what people said stands above any probability.
+
+    Returns:
+        How many pairs there were, were kept and were changed, and the folder.
+
+    Example:
+        >>> mp.fix("audit", "drop", "clean").kept
+    """
+    from mispair.audit.fixing import fix_data
+    from mispair.audit.verdicts import Verdicts
+
+    judged = verdicts if isinstance(verdicts, Verdicts) else Verdicts.load(verdicts)
+    captions: dict[int, str] = {}
+    if decisions is not None:
+        from mispair.review.applied import apply_decisions
+        from mispair.workflows.review import decisions_of
+
+        applied = apply_decisions(judged, decisions_of(judged, Path(decisions)).standing)
+        judged, captions = applied.verdicts, applied.captions
+    return fix_data(
+        judged, action, Path(out), data=data, threshold=threshold, min_weight=min_weight, min_gain=min_gain,
+        captions=captions,
+    )  # fmt: skip
+
+
+def undo_fix(fixed: PathLike, out: PathLike) -> Path:
+    """Take what `fix` wrote back to the data it was made from.
+
+    Args:
+        fixed: the folder `fix` wrote, or the fix.patch in it.
+        out: a new folder.
+
+    Returns:
+        `out`.
+
+    Example:
+        >>> mp.undo_fix("clean", "original")
+    """
+    from mispair.audit.fixing import undo_fix as undo
+
+    undo(Path(fixed), Path(out))
+    return Path(out)
+
+
+def make_report(
+    folder: PathLike,
+    out: PathLike = "report.html",
+    *,
+    pictures: PathLike | None = None,
+    allow_outside: bool = False,
+    rows: int = 10_000,
+) -> Path:
+    """Write one self-contained HTML page about a run or an audit.
+
+    Args:
+        folder: a run folder or an audit folder.
+        out: where to write the page; what is there is replaced.
+        pictures: folder of the pictures, where they do not lie beside the data.
+        allow_outside: whether the names of pictures may lead out of the folder in which they are looked up.
+        rows: how many of the worst pairs the table holds.
+
+    Returns:
+        Where the page is.
+
+    Example:
+        >>> mp.make_report("audit", "audit.html")
+    """
+    from mispair.atomic import write_text
+    from mispair.report.page import render
+    from mispair.workflows.report import build_page
+
+    place = None if pictures is None else Path(pictures)
+    page = build_page(Path(folder), pictures=place, allow_outside=allow_outside, rows=rows)
+    write_text(Path(out), render(page))
+    return Path(out)

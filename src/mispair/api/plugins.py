@@ -1,0 +1,64 @@
+"""The methods there are, and how another package adds its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from mispair.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from mispair.methods.about import About
+    from mispair.models import InputSizes
+    from mispair.section import Section
+
+    PathLike = str | os.PathLike[str]
+    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
+
+T = TypeVar("T")
+
+
+def list_methods() -> list[About]:
+    """The methods there are: name, paper, year, networks, cost relative to plain training, what becomes of a pair.
+
+    Example:
+        >>> [method.name for method in mp.list_methods()]
+    """
+    from mispair.methods import METHODS
+
+    return [cls.about for cls in METHODS.everybody()[0].values()]
+
+
+def register(cls: type[T]) -> type[T]:
+    """Make a method or a backbone of your own known by the name in its `Config`; works as a decorator.
+
+    Args:
+        cls: a subclass of `mispair.methods.MethodBase` or of `mispair.models.Backbone`.
+
+    Returns:
+        The class.
+
+    Raises:
+        InputError: it is neither, or its name is taken.
+
+    Example:
+        >>> @mp.register
+        ... class Mine(MethodBase): ...
+        >>> mp.train("pairs.csv", method="mine")
+    """
+    from mispair.methods import METHODS, MethodBase
+    from mispair.models import MODELS, Backbone
+
+    if isinstance(cls, type) and issubclass(cls, MethodBase):
+        METHODS.register(cls)
+    elif isinstance(cls, type) and issubclass(cls, Backbone):
+        MODELS.register(cls)
+    else:
+        raise InputError(
+            f"{getattr(cls, '__name__', cls)!s:.60} is neither a method nor a model: derive it from "
+            "mispair.methods.MethodBase or mispair.models.Backbone"
+        )
+    return cls

@@ -1,0 +1,252 @@
+"""Train, load and evaluate from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mispair.api.data_section import data_section
+from mispair.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from mispair.config.schema import RunConfig
+    from mispair.data import DataConfig
+    from mispair.encoders.protocol import Encoder
+    from mispair.models import InputSizes
+    from mispair.runtime.trainer import EpochReport
+    from mispair.section import Section
+    from mispair.workflows.trained_run import TrainedRun
+
+    PathLike = str | os.PathLike[str]
+    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
+
+
+def train(
+    data: PathLike | DataConfig | None = None,
+    *,
+    method: str | Section | None = None,
+    model: Model | None = None,
+    out: PathLike | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    device: str | None = None,
+    seed: int | None = None,
+    noise: float | None = None,
+    second: PathLike | None = None,
+    features: PathLike | None = None,
+    ids: PathLike | None = None,
+    columns: Mapping[str, str] | None = None,
+    missing: str | None = None,
+    images: PathLike | None = None,
+    encoder: str | Encoder | None = None,
+    weights: str | None = None,
+    decisions: PathLike | None = None,
+    config: PathLike | RunConfig | None = None,
+    options: Mapping[str, Any] | None = None,
+    resume: PathLike | None = None,
+    on_epoch: Callable[[EpochReport], None] | None = None,
+    quiet: bool = False,
+) -> TrainedRun:
+    """Train a retrieval model on pairs that may be wrong. What is not said is chosen from the data and the machine.
+
+    Args:
+        data: a precomputed folder, a table (.csv .tsv .jsonl .parquet), a first .npy, "scenes" for the generated world
+            (the default), or a `mispair.data.DataConfig`.
+        method: a name that `mispair.list_methods()` shows, or the method's configuration.
+        model: "vse", "dual", "sgr", "saf" or "imram", with ":paper" or ":small" behind it; a model's configuration;
+            a network of your own that keeps `mispair.protocols.RetrievalModel`; or a function (a class) that makes
+            one from its `mispair.models.InputSizes`, which methods with several networks need.
+        out: the run folder; by default a new one under runs/.
+        epochs, batch_size, lr, device, seed: as their names say.
+        noise: mismatch this share of the training pairs on purpose.
+        second: the second side's .npy, where it has no words.
+        features, ids: for a table, the image features (.npy) and which image each row of them is.
+        columns: for a table, names of the columns image, caption, split and id.
+        missing: "refuse" or "skip" pairs whose image has no features or no picture.
+        images, encoder: where the pictures are, and what encodes them; `mispair.embed` says more.
+        weights: how much each training pair counts: a column of the table, or "W" for train_W.npy or W.npy beside
+            arrays.
+        decisions: the decisions.jsonl of a review; the method takes those pairs as known.
+        config: a YAML file or a configuration to start from; nothing is chosen then.
+        options: further values by their name in the configuration, {"train.patience": 3}.
+        resume: a run folder to go on with, instead of all of the above but `model` where it is a network of your own.
+        on_epoch: called after every epoch with an `EpochReport` (epoch, dev, train, seconds, best, last).
+        quiet: show no progress.
+
+    Returns:
+        The run with its best networks, as `mispair.load` gives it.
+
+    Raises:
+        InputError: something of this cannot be used; the message says what and what would be right.
+        KeyboardInterrupt: a signal stopped it; everything is saved and `resume` goes on.
+
+    Example:
+        >>> run = mp.train("pairs.parquet", features="images.npy", method="l2rm", model="vse", out="runs/a")
+        >>> run.metrics["test"]["rsum"]
+    """
+    from rich.console import Console
+
+    from mispair.config.load import load_config
+    from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.networks import as_network
+    from mispair.workflows.new_folder import new_folder
+    from mispair.workflows.train import train as train_run
+
+    network = as_network(model)
+    console = Console(stderr=True, quiet=quiet)
+    if resume is not None:
+        said = (data, method, out, epochs, batch_size, lr, device, seed, noise, config, options, images, encoder)
+        if any(value is not None for value in said) or (model is not None and network is None):
+            raise InputError("resume goes on with a run as it was: leave the other arguments out, or start a new run")
+        folder = Path(resume)
+        run = RunFolder(folder)
+        run.refuse_unless_begun()
+        chosen = load_config(run.config_file)
+    else:
+        files = {"second": second, "features": features, "ids": ids, "images": images, "decisions": decisions}
+        said_of_data = {name: os.fspath(file) for name, file in files.items() if file is not None}
+        values: dict[str, Any] = {**said_of_data, **({"missing": missing} if missing else {})}
+        values |= {"columns": dict(columns)} if columns else {}
+        values |= {"weights": weights} if weights is not None else {}
+        if data is not None:
+            data, values = _with_features(data, values, encoder), {}
+        chosen, reasons = _configured(data, values, config, method, model, network, options, {
+            "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "noise": noise,
+        })  # fmt: skip
+        for section, reason in reasons.items():
+            console.print(f"{section:<7} {reason}", highlight=False, soft_wrap=True, markup=False)
+        folder = Path(out) if out is not None else new_folder(chosen)
+    result = train_run(chosen, folder, resume=resume is not None, on_epoch=on_epoch, network=network, console=console)
+    if result.stopped:
+        raise KeyboardInterrupt(f"stopped and saved; go on with mispair.train(resume={str(folder)!r})")
+    return load(folder, model=network)
+
+
+def load(run: PathLike, *, model: Model | None = None, device: str | None = None) -> TrainedRun:
+    """Open a run folder: its best networks, configuration, metrics and history.
+
+    Args:
+        run: what `mispair.train` or `mispair train` wrote.
+        model: the network, where it is one of your own: the same class, or a network of the same shape.
+        device: where to put it; the processor by default.
+
+    Returns:
+        A `TrainedRun`: `.config .metrics .history .models`, `encode_images`, `encode_texts`, `score`, `evaluate`.
+
+    Raises:
+        InputError: it is no run folder, or a file in it is damaged.
+
+    Example:
+        >>> run = mp.load("runs/a")
+        >>> run.score(features, ["a dog on a beach", "two cats"]).argmax(1)
+    """
+    import torch
+
+    from mispair.workflows.networks import as_network
+    from mispair.workflows.trained_run import load_run
+
+    network = as_network(model)
+    if model is not None and network is None:
+        raise InputError("model is for a network of your own; a run knows which of our models it has")
+    return load_run(Path(run), None if device is None else torch.device(device), network)
+
+
+def evaluate(
+    run: PathLike | TrainedRun,
+    split: str = "test",
+    *,
+    data: PathLike | DataConfig | None = None,
+    folds: int | None = None,
+    shortlist: int | None = None,
+) -> dict[str, float]:
+    """Recalls of a run on a split, in percent, and their sum.
+
+    Args:
+        run: a run folder, or what `mispair.load` gave.
+        split: which split to rank.
+        data: other data than the run's own.
+        folds: average over so many equal galleries (COCO 1K: 5).
+        shortlist: score only so many candidates per query with the full model.
+
+    Returns:
+        i2t_r1, i2t_r5, i2t_r10, t2i_r1, t2i_r5, t2i_r10, rsum, ...
+
+    Example:
+        >>> mp.evaluate("runs/a")["rsum"]
+    """
+    loaded = _loaded(run)
+    return loaded.evaluate(split, data=_other(loaded, data), folds=folds, shortlist=shortlist)
+
+
+def _configured(
+    data: PathLike | DataConfig | None,
+    values: dict[str, Any],
+    config: PathLike | RunConfig | None,
+    method: str | Section | None,
+    model: Model | None,
+    network: nn.Module | Callable[[InputSizes], nn.Module] | None,
+    options: Mapping[str, Any] | None,
+    budget: dict[str, Any],
+) -> tuple[RunConfig, dict[str, str]]:
+    """The configuration that the arguments of `train` make, and the reasons for what was chosen."""
+    import json
+
+    from mispair.config.choose import configure
+    from mispair.config.schema import RunConfig
+    from mispair.data import DataConfig
+    from mispair.section import Section
+    from mispair.workflows.networks import describe
+
+    section = values
+    if isinstance(data, DataConfig):
+        section = {**data.model_dump(mode="json"), **values}
+    elif data is not None:
+        section = {"path": os.fspath(data), **values}
+    elif config is None:
+        section = {"path": "scenes", **values}
+    base = config.model_dump(mode="json") if isinstance(config, RunConfig) else None
+    backbone: str | Mapping[str, Any] | None
+    if network is not None:
+        backbone = {"name": "own", "describes": describe(network)}
+    elif isinstance(model, Section):
+        backbone = model.model_dump(mode="json")
+    else:
+        backbone = model if isinstance(model, str) else None
+    return configure(
+        section,
+        config=None if config is None or isinstance(config, RunConfig) else Path(config),
+        base=base,
+        method=method.model_dump(mode="json") if isinstance(method, Section) else method,
+        model=backbone,
+        sets=[f"{name}={json.dumps(value)}" for name, value in (options or {}).items()],
+        **budget,
+    )
+
+
+def _with_features(data: PathLike | DataConfig, values: Mapping[str, Any], encoder: str | Encoder | None) -> DataConfig:
+    """Data with features: its pictures are encoded first where it has none."""
+    from mispair.workflows.embed import Encoding, needs_encoding, with_features
+
+    config = data_section(data, values)
+    if encoder is not None and not needs_encoding(config):
+        raise InputError(f"{config.path} brings its features: leave the encoder out")
+    return with_features(config, None if encoder is None else Encoding(encoder))
+
+
+def _loaded(run: PathLike | TrainedRun) -> TrainedRun:
+    return load(run) if isinstance(run, (str, os.PathLike)) else run
+
+
+def _other(run: TrainedRun, data: PathLike | DataConfig | None) -> DataConfig | None:
+    """Other data as a run reads its own: the same sides and words."""
+    from mispair.data import DataConfig
+
+    if data is None or isinstance(data, DataConfig):
+        return data
+    own = run.config.data
+    return DataConfig(path=os.fspath(data), sides=own.sides, min_count=own.min_count, max_words=own.max_words)

@@ -1,0 +1,91 @@
+"""`mispair index`: the vectors of pairs, on disk, ready to be searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from mispair.cli import data_options as options
+from mispair.cli.option_groups import grouped
+from mispair.errors import InputError
+
+
+@grouped
+def index(
+    source: str = typer.Argument(
+        ..., help="A run folder; with --encoder, pictures and captions; with --parquet, an index."
+    ),
+    out: Path = typer.Option(
+        Path("index"), "-o", "--out", help="The index folder; made again, only what is new is encoded."
+    ),
+    data: str | None = typer.Option(None, "--data", help="Other data to index than what the run learned from."),
+    audit: Path | None = typer.Option(
+        None, help="An audit of it: search can then show matched or suspicious pairs only."
+    ),
+    parquet: Path | None = typer.Option(
+        None, "--parquet", help="Write the index SOURCE into one .parquet for a vector database, and stop."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the manifest as JSON."),
+    encoder: str | None = typer.Option(None, help="What encodes pictures; mispair encoders lists them."),
+    *,
+    table: options.TableOptions,
+    pictures: options.PictureOptions,
+) -> None:
+    """Encode every image and text once and keep the vectors for search.
+
+    Exact below 200,000 pairs; beyond, grouped by faiss (pip install faiss-cpu). The folder is laid out as
+    clip-retrieval reads it: img_emb/, text_emb/, metadata/*.parquet.
+
+    Examples:
+
+      mispair index runs/a -o index
+
+      mispair index pairs.csv --images photos --encoder basic -o index     nothing is trained
+
+      mispair search index "two dogs in the snow"
+
+      mispair index index --parquet vectors.parquet                         for a vector database
+    """
+    from mispair.audit.verdicts import Verdicts
+    from mispair.cli.progress import ProgressLine
+
+    described = table.section() | pictures.section()
+    if parquet is not None:
+        _export(Path(source), parquet)
+        return
+    verdicts = None if audit is None else Verdicts.load(audit)
+    with ProgressLine() as progress:
+        if encoder is not None:
+            from mispair.workflows.embed import Encoding
+            from mispair.workflows.index_encoder import build_encoder_index
+
+            if data is not None:
+                raise InputError(f"with --encoder the data is the argument: mispair index {data} --encoder {encoder}")
+            config = options.data_config(path=source, **described)
+            manifest = build_encoder_index(config, out, Encoding(encoder), verdicts, progress)
+            told = ""
+        else:
+            from mispair.workflows.index_run import build_index
+            from mispair.workflows.trained_run import load_run
+
+            if described and data is None:
+                raise InputError("features, ids, columns and images describe other data: name it with --data")
+            loaded = load_run(source)
+            other = None if data is None else options.other_data(loaded.config.data, data, described)
+            made = build_index(loaded, out, other, verdicts, progress)
+            manifest = made.manifest
+            told = f" ({made.encoded:,} images and texts encoded, {made.kept:,} kept)" if made.kept else ""
+    if as_json:
+        typer.echo(manifest.model_dump_json())
+        return
+    typer.echo(f"{manifest.pairs:,} pairs, {manifest.width} numbers a side, {manifest.kind}: {out}{told}")
+    typer.echo(f'Next: mispair search {out} "two dogs in the snow", or mispair serve {out}')
+
+
+def _export(index: Path, out: Path) -> None:
+    from mispair.search.export import export_parquet
+    from mispair.search.index import Index
+
+    rows = export_parquet(Index.open(index), out)
+    typer.echo(f"{rows:,} pairs written to {out}: id, image_vector, text_vector and what is known of each")

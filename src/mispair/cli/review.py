@@ -1,0 +1,71 @@
+"""`mispair review`: a person decides, pair by pair, and what was decided counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import typer
+
+from mispair.cli.serve import HOST, PICTURES, PORT, TOKEN
+from mispair.errors import InputError
+
+
+def review(
+    audit: Path = typer.Argument(..., help="An audit folder."),
+    reviewer: str | None = typer.Option(None, help="Your name; otherwise the page asks for it."),
+    decisions: Path | None = typer.Option(None, help="The decisions file; AUDIT/decisions.jsonl if not said."),
+    export: Path | None = typer.Option(
+        None, "--export", help="Write the decisions: .parquet, .csv or .json (Label Studio)."
+    ),
+    import_: Path | None = typer.Option(None, "--import", help="Take decisions from such a file."),
+    status: bool = typer.Option(False, "--status", help="Say what was decided so far, and stop."),
+    port: int = PORT,
+    host: str = HOST,
+    token: str | None = TOKEN,
+    pictures: Path | None = PICTURES,
+) -> None:
+    """Look at one pair after the other and say whether it matches: 1 right, 2 wrong, 3 take the proposal, e edit.
+
+    Blind: the page shows no probability, and one pair in ten is a control. A part of the pairs is drawn at random, so
+    the answers give a valid estimate of the mismatch rate whatever the model is worth.
+
+    Examples:
+
+      mispair review audit --reviewer ann
+
+      mispair review audit --status
+
+      mispair review audit --export decisions.csv
+
+      mispair fix audit --action drop --decisions audit/decisions.jsonl -o clean
+    """
+    from mispair.serve.app import require_fastapi, run_server
+    from mispair.serve.limits import refuse_open_host
+    from mispair.workflows.review import export_decisions, import_decisions, review_status
+    from mispair.workflows.site import open_review
+
+    if export is not None and import_ is not None:
+        raise InputError("--export and --import are two errands: give one of them")
+    if export is not None:
+        typer.echo(f"{export_decisions(audit, export, decisions):,} decisions written to {export}")
+        return
+    if import_ is not None:
+        typer.echo(f"{import_decisions(audit, import_, decisions):,} new decisions taken from {import_}")
+        return
+    if status:
+        typer.echo(review_status(audit, decisions))
+        return
+    refuse_open_host(host, token)
+    require_fastapi()
+    site = open_review(audit, pictures, decisions)
+    assert site.review is not None
+    if site.review.note is not None:
+        typer.echo(f"{site.review.log.path}: {site.review.note}", err=True)
+
+    def ready(address: str) -> None:
+        asked = [f"token={token}"] if token else []
+        asked += [f"reviewer={quote(reviewer)}"] if reviewer else []
+        typer.echo(f"Review: {address}review{'?' + '&'.join(asked) if asked else ''}  (Ctrl-C ends it)")
+
+    run_server(site, host, port, token, ready)

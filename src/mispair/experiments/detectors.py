@@ -1,0 +1,239 @@
+"""An experiment that compares detectors instead of trainings: who tells mismatched pairs, on the same vectors.
+
+OUT/cells/ROW/COLUMN/seed-S.json holds the figures of one detector under one kind of mismatches, OUT/runs the trainings
+they share. Both are kept: the same command goes on where it was.
+
+Letters: N pairs, d width.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.atomic import write_text
+from mispair.audit.embeddings import centre, unit_vectors
+from mispair.audit.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
+from mispair.audit.quick import quick_audit
+from mispair.audit.space import space_of
+from mispair.audit.verdicts import Verdicts
+from mispair.config.choose import configure
+from mispair.config.schema import RunConfig
+from mispair.data import PairData, open_split
+from mispair.encoders.registry import open_encoder
+from mispair.errors import InputError
+from mispair.experiments.grid import chosen
+from mispair.experiments.spec import Spec, load_spec
+from mispair.functional.detection import detection_metrics
+from mispair.runtime.run_folder import RunFolder
+from mispair.workflows.audit import audit_run
+from mispair.workflows.train import train
+from mispair.workflows.trained_run import TrainedRun, load_run
+
+Floats = NDArray[np.float64]
+
+_HEADINGS = ("AUROC", "average precision", "F1", "rate error")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How one detector did; None where the figure does not exist, as AUROC where nothing is mismatched."""
+
+    auroc: float | None
+    average_precision: float | None
+    f1: float | None
+    rate_error: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What one detector says of N pairs."""
+
+    suspicion: Floats  # (N,)
+    mismatched: NDArray[np.bool_]  # (N,) its own decision
+    rate: float
+
+
+class _Case:
+    """One data set under one kind of mismatches: what detectors look at, each made when it is first asked for."""
+
+    def __init__(self, config: RunConfig, folder: Path) -> None:
+        self.config, self.folder = config, folder
+
+    @cached_property
+    def data(self) -> PairData:
+        vocabulary = None if self._given is not None else self.run.vocabulary
+        return open_split(self.config.data, "train", vocabulary=vocabulary)
+
+    @cached_property
+    def wrong(self) -> NDArray[np.bool_]:
+        truth = self.data.table.truth
+        return np.zeros(len(self.data), bool) if truth is None else truth.mismatched
+
+    @cached_property
+    def run(self) -> TrainedRun:
+        folder = RunFolder(self.folder)
+        if not folder.finished:
+            train(self.config, self.folder, resume=folder.begun)
+        return load_run(self.folder)
+
+    @cached_property
+    def _given(self) -> Path | None:
+        """What `mispair embed` wrote beside the vectors of a joint encoder."""
+        about = Path(self.config.data.path) / "encoder.json"
+        return about if about.is_file() and self.config.data.second is not None else None
+
+    @cached_property
+    def vectors(self) -> tuple[Tensor, Tensor]:
+        """Unit vectors around their mean, (N, d) each: others do better so, and it is what quick_audit does."""
+        table = self.data.table
+        if self._given is None:
+            space = space_of(self.run.models, self.data)
+            images, texts = space.images, space.texts
+        else:
+            encoder = open_encoder(json.loads(self._given.read_text(encoding="utf-8"))["encoder"])
+            if not encoder.joint:
+                raise InputError(f"{self._given.parent}: its encoder has no common space for both sides")
+            images = torch.from_numpy(encoder.in_text_space(_all(self.data.images)))
+            texts = torch.from_numpy(_all(self.data.texts))
+        a, b = (images[torch.from_numpy(table.image_rows)], texts[torch.from_numpy(table.text_rows)])
+        return centre(unit_vectors("images", a), "images"), centre(unit_vectors("texts", b), "texts")
+
+
+def _all(store: Any) -> NDArray[np.float32]:
+    """(rows, width): the mean vector of every row."""
+    return np.concatenate([block.mean(1) for block in store.blocks(1024)]).astype(np.float32)
+
+
+def _rule(suspicion: Callable[[Tensor, Tensor], Floats], below: float | None = None) -> Callable[[_Case], _Found]:
+    def ask(case: _Case) -> _Found:
+        found = suspicion(*case.vectors)
+        called = all_but_best(found) if below is None else found > -below
+        return _Found(found, called, float(called.mean()))
+
+    return ask
+
+
+def _judged(verdicts: Verdicts) -> _Found:
+    return _Found(verdicts.p_mismatch, verdicts.is_mismatch_issue, verdicts.facts.rate)
+
+
+def _quick(case: _Case) -> _Found:
+    return _judged(quick_audit(*case.vectors, image_ids=case.data.table.image_rows.tolist()))
+
+
+def _trained(case: _Case) -> _Found:
+    return _judged(audit_run(case.run, case.config.data, folds=2))
+
+
+def _split(case: _Case) -> _Found:
+    split = RunFolder(case.folder).last_split() if case.run else None
+    if split is None:
+        raise InputError(f"{case.config.method.name} keeps no split of the pairs")
+    return _Found(split["posterior"], split["mismatched"], float(split["mismatched"].mean()))
+
+
+DETECTORS: dict[str, Callable[[_Case], _Found]] = {
+    "cosine-0.25": _rule(cosine_distance, 0.25),
+    "cosine-0.28": _rule(cosine_distance, 0.28),
+    "cosine-30": _rule(cosine_distance),
+    "neg-clip-loss": _rule(neg_clip_loss),
+    "lemon": _rule(lemon),
+    "quick-audit": _quick,
+    "trained-audit": _trained,
+    "split": _split,
+}
+
+
+def run_detectors(
+    name: str, data: str, out: Path, *, seeds: int = 1, only: Sequence[str] = (), quick: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> str:  # fmt: skip
+    """Ask every detector of the spec, and write and return the table as Markdown.
+
+    Args:
+        data: a folder that `mispair embed` wrote, or any data that can be trained on.
+        only: some cells, as `--only` has them.
+        quick: one seed of the cells of a first look.
+    """
+    spec, _ = load_spec(name)
+    if unknown := [row for row in spec.rows if row not in DETECTORS]:
+        raise InputError(
+            f"experiment {spec.name}: there is no detector {unknown[0]!r}; there are {', '.join(DETECTORS)}"
+        )
+    if data != "scenes" and not Path(data).exists():
+        raise InputError(f"there is no data at {data}; --data takes a folder or a table")
+    if quick:
+        seeds, only = 1, [*spec.quick, *only]
+    rows, columns = chosen("row", {r: r for r in spec.rows}, only), chosen("column", {c: c for c in spec.columns}, only)
+    found: dict[str, list[Figures]] = {row: [] for row in rows}
+    for seed in range(seeds):
+        for column in columns:
+            case = _Case(_configure(spec, data, column, seed), out / "runs" / column / f"seed-{seed}")
+            for row in rows:
+                file = out / "cells" / row / column / f"seed-{seed}.json"
+                if not file.exists():
+                    say(f"{row} {column} seed {seed}")
+                    write_text(file, json.dumps(asdict(_measure(DETECTORS[row](case), case.wrong))) + "\n")
+                found[row].append(Figures(**json.loads(file.read_text(encoding="utf-8"))))
+    table = _table(spec, data, columns, seeds, found)
+    write_text(out / "tables" / f"{spec.name}.md", table)
+    return table
+
+
+def _configure(spec: Spec, data: str, column: str, seed: int) -> RunConfig:
+    values: dict[str, Any] = {"path": data if data == "scenes" else str(Path(data).resolve())}
+    if data != "scenes" and (Path(data) / "encoder.json").is_file() and (Path(data) / "texts.npy").is_file():
+        values["second"] = str((Path(data) / "texts.npy").resolve())
+    settings = spec.data["scenes"].set if data == "scenes" and "scenes" in spec.data else {}
+    sets = [f"{key}={json.dumps(value)}" for key, value in (settings | spec.columns[column].set).items()]
+    config, _ = configure(values, seed=seed, noise=0.0, sets=[*sets, f"data.noise.seed={seed}"])
+    return config
+
+
+def _measure(found: _Found, wrong: NDArray[np.bool_]) -> Figures:
+    metrics = detection_metrics(found.mismatched.astype(np.float64), wrong)
+    order = np.argsort(np.argsort(found.suspicion, kind="stable"), kind="stable") / max(len(wrong), 1)
+    ordered = detection_metrics(np.where(np.isfinite(found.suspicion), order, 0.0), wrong)
+    auroc, precision = ordered["auroc"], ordered["average_precision"]
+    exists = bool(wrong.any() and not wrong.all())
+    return Figures(
+        auroc if exists else None,
+        precision if exists else None,
+        metrics["f1"] if wrong.any() else None,
+        abs(found.rate - float(wrong.mean())),
+    )
+
+
+def _table(spec: Spec, data: str, columns: Sequence[str], seeds: int, found: dict[str, list[Figures]]) -> str:
+    """Means over columns and seeds; the best of every column in bold."""
+    means = np.full((len(found), len(_HEADINGS)), np.nan)
+    for k, figures in enumerate(found.values()):
+        for j, measured in enumerate(zip(*(asdict(one).values() for one in figures), strict=True)):
+            known = [value for value in measured if value is not None]
+            means[k, j] = np.mean(known) if known else np.nan
+    best = [np.nanmin(column) if j == 3 else np.nanmax(column) for j, column in enumerate(means.T)]
+    shown_columns = ", ".join(spec.columns[c].label or c for c in columns)
+    lines = [
+        f"# {spec.title}",
+        "",
+        f"{Path(data).name}, mismatches {shown_columns}; means, {seeds} seeds.",
+        "",
+        "| | " + " | ".join(_HEADINGS) + " |",
+        "|---" * (len(_HEADINGS) + 1) + "|",
+    ]
+    for row, values in zip(found, means, strict=True):
+        shown = [
+            f"**{v:.3f}**" if round(v, 3) == round(b, 3) else f"{v:.3f}" for v, b in zip(values, best, strict=True)
+        ]
+        lines.append(f"| {spec.rows[row].label or row} | " + " | ".join(shown) + " |")
+    return "\n".join([*lines, "", spec.about, ""])

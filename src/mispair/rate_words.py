@@ -1,0 +1,39 @@
+"""How a mismatch rate is said, wherever it is: in a summary, on a card, on a page. One wording, as far as known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def rate_words(rate: float, low: float, high: float, conclusive: bool) -> str:
+    """The rate with its interval, or what to do where the interval says nothing."""
+    if conclusive:
+        return f"The estimated rate is {rate:.1%} ({low:.1%} to {high:.1%})."
+    return (
+        f"The mismatch rate is between {low:.0%} and {high:.0%}: this model cannot tell, since matched pairs look too"
+        " much like mismatched ones to it. Use a stronger encoder (siglip2-base, say; mispair encoders lists them), or"
+        " have 100 pairs looked at (mispair review)."
+    )
+
+
+def training_rate_words(summary: Mapping[str, Any]) -> str | None:
+    """What a finished training can say of the rate, from the content of `metrics.json`; None where it judged no pair.
+
+    A split by losses is no estimate. Where pairs were judged by the other pairs, beside ones mismatched on purpose, the
+    estimator of an audit was asked; it may still differ from an audit's answer, and why is said.
+    """
+    called = summary.get("called_mismatched")
+    if called is None:
+        return None
+    if not summary.get("rate_estimated"):
+        return (
+            f"Training treated {called:.1%} of its pairs as mismatched. That is how it split them, by losses it had a"
+            " part in, and no estimate of the rate."
+        )
+    low, high = summary["mismatch_rate_ci"]
+    words = rate_words(summary["mismatch_rate"], low, high, summary["bimodal"])
+    return (
+        f"Training treated {called:.1%} of its pairs as mismatched. {words} That is by what the other pairs say of each"
+        " one; an audit asks networks that have not seen the pair, and where the two differ, believe the audit."
+    )
