@@ -1,10 +1,30 @@
-"""Shared settings of the tests: one thread, one property-test profile."""
+"""Shared settings of the tests: one thread, one property-test profile, a cache of their own."""
 
+from collections.abc import Iterator
+
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from tests.forks import Forks
 
 # Small tensors everywhere: two spinning thread pools cost more than they give.
 torch.set_num_threads(1)
 
 settings.register_profile("house", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing is left in, or read from, the cache of the person who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MISPAIR_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def forks(_cache_of_the_tests: None) -> Iterator[Forks]:
+    """`forks.run("train", ...)`: the command line in a process of its own, without paying for its imports each time."""
+    with Forks() as process:
+        yield process

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import torch
 
 from mispair.config.load import load_config
 from mispair.data import DataConfig, ScenesConfig, open_split
+from mispair.data.thinning import halve_texts
 from mispair.protocols import Companions
+from mispair.runtime.engine import Engine
 from mispair.types import PairBatch
 
 TINY = (
@@ -33,6 +38,20 @@ def tiny_data(split="train", rate=0.0, pictures=120):
     return open_split(config, split)
 
 
+def stopping_engine(config, stop_after):
+    """An engine that asks for the end, as SIGTERM does, after so many optimizer steps; None: it does not."""
+    engine = Engine(config)
+    minimize = engine.minimize
+
+    def watched(module, loss):
+        minimize(module, loss)
+        if engine.steps == stop_after:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    engine.minimize = watched
+    return engine
+
+
 class RecordingRun:
     """Offers what a trainer offers and remembers what was asked; one batch per stream, no optimizer."""
 
@@ -42,6 +61,7 @@ class RecordingRun:
         self.updates, self.losses, self.logged, self.streams, self.notes = [], [], {}, [], []
         self.columns = {}
         self.pairs, self.image_of, self.restarts = len(data), data.table.image_rows, []
+        self.weights = self.known = None
 
     def encode(self, model, batch):
         return model.encode_images(batch.images, batch.image_mask), model.encode_texts(batch.texts, batch.text_mask)
@@ -62,6 +82,9 @@ class RecordingRun:
                     column[ids] = values.double().numpy()
         return found
 
+    def once(self, compute):
+        return compute()
+
     def sweep(self, step, **streams):
         followers = {name: stream for name, stream in streams.items() if isinstance(stream, Companions)}
         own = {name: stream for name, stream in streams.items() if name not in followers}
@@ -72,6 +95,9 @@ class RecordingRun:
         for name, follower in followers.items():
             batches[name] = self.data.batch(follower.choose(ids), follower.side)
         step(self, **batches)
+
+    def halves(self, batch):
+        return halve_texts(batch, batch.pair_ids, int(torch.randint(2**62, (), generator=self.rng)))
 
     def minimize(self, module, loss):
         assert loss.ndim == 0

@@ -6,20 +6,21 @@ import pickle
 
 import pytest
 import torch
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from torch import nn
 
 from mispair.errors import InputError
-from mispair.models import MODELS, InputSizes, ModelConfig, build_model, finegrained, preset
+from mispair.half_precision import bfloat16, safe_products
+from mispair.models import MODELS, InputSizes, build_model, finegrained, model_names, model_preset
 from mispair.types import Encoded
-from tests.models.batches import TEXT_WIDTH, VOCABULARY, WIDTH, images, sequences, tiny, words
+from tests.models.batches import TEXT_WIDTH, VOCABULARY, WIDTH, images, reads_words, sequences, texts, tiny, words
 
-NAMES = sorted(MODELS)
+NAMES = sorted(model_names())
 COUNTS, LENGTHS = [4, 1, 6, 2, 5], [3, 7, 1, 3, 5, 2, 7]
 
 
 def _encoded(model: nn.Module) -> tuple[Encoded, Encoded]:
-    return model.encode_images(*images(COUNTS)), model.encode_texts(*words(LENGTHS))
+    return model.encode_images(*images(COUNTS)), model.encode_texts(*texts(model.config.name, LENGTHS))
 
 
 def _model(name: str, training: bool = False) -> nn.Module:
@@ -29,14 +30,14 @@ def _model(name: str, training: bool = False) -> nn.Module:
 @pytest.mark.parametrize("name", NAMES)
 def test_shapes_masks_and_unit_pools(name: str) -> None:
     model = _model(name)
-    pictures, texts = _encoded(model)
+    pictures, captions = _encoded(model)
     assert pictures.values.shape[::2] == (5, 20)
-    assert texts.values.shape[::2] == (7, 20)
+    assert captions.values.shape[::2] == (7, 20)
     assert pictures.mask.shape == pictures.values.shape[:2]
     assert (pictures.values[~pictures.mask] == 0).all()
-    assert (texts.values[~texts.mask] == 0).all()
-    assert model.similarity(pictures, texts).shape == (5, 7)
-    for pooled, count in ((model.pool_images(pictures), 5), (model.pool_texts(texts), 7)):
+    assert (captions.values[~captions.mask] == 0).all()
+    assert model.similarity(pictures, captions).shape == (5, 7)
+    for pooled, count in ((model.pool_images(pictures), 5), (model.pool_texts(captions), 7)):
         torch.testing.assert_close(pooled.norm(dim=-1), torch.ones(count, dtype=torch.float64), rtol=1e-6, atol=0)
 
 
@@ -44,10 +45,10 @@ def test_shapes_masks_and_unit_pools(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_permuting_either_side_permutes_the_grid(name: str, training: bool) -> None:
     model = _model(name, training)
-    pictures, texts = _encoded(model)
+    pictures, captions = _encoded(model)
     rows, cols = torch.tensor([3, 0, 4, 2, 1]), torch.tensor([6, 2, 0, 1, 5, 4, 3])
-    expected = model.similarity(pictures, texts)[rows][:, cols]
-    found = model.similarity(pictures.take(rows), texts.take(cols))
+    expected = model.similarity(pictures, captions)[rows][:, cols]
+    found = model.similarity(pictures.take(rows), captions.take(cols))
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
 
 
@@ -55,9 +56,10 @@ def test_permuting_either_side_permutes_the_grid(name: str, training: bool) -> N
 @pytest.mark.parametrize("name", NAMES)
 def test_padding_changes_nothing(name: str, training: bool) -> None:
     model = _model(name, training)
-    (features, image_mask), (ids, text_mask) = images(COUNTS), words(LENGTHS)
+    (features, image_mask), (given, text_mask) = images(COUNTS), texts(name, LENGTHS)
     wide = torch.cat([features, torch.full((5, 3, WIDTH), float("nan"), dtype=torch.float64)], 1)
-    long = torch.cat([ids, torch.full((7, 4), VOCABULARY - 1)], 1)
+    padding = VOCABULARY - 1 if reads_words(name) else float("nan")
+    long = torch.cat([given, torch.full((7, 4, *given.shape[2:]), padding, dtype=given.dtype)], 1)
     more = (torch.cat([m, m.new_zeros(len(m), extra)], 1) for m, extra in ((image_mask, 3), (text_mask, 4)))
     wide_mask, long_mask = more
     expected = model.similarity(*_encoded(model))
@@ -79,13 +81,13 @@ def test_evaluation_is_deterministic_and_leaves_no_trace(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_paired_is_the_listed_cells_of_the_grid(name: str, training: bool, grad: bool) -> None:
     model = _model(name, training)
-    pictures, texts = _encoded(model)
+    pictures, captions = _encoded(model)
     rows, cols = torch.tensor([0, 4, 4, 2, 0, 4]), torch.tensor([6, 0, 1, 3, 2, 0])
     with torch.set_grad_enabled(grad):
-        expected = model.similarity(pictures, texts)[rows, cols]
-        found = model.paired(pictures, texts, rows, cols)
+        expected = model.similarity(pictures, captions)[rows, cols]
+        found = model.paired(pictures, captions, rows, cols)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
-    assert len(model.paired(pictures, texts, rows[:0], cols[:0])) == 0
+    assert len(model.paired(pictures, captions, rows[:0], cols[:0])) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -94,8 +96,10 @@ def test_gradients_of_a_list_equal_those_of_the_grid(name: str) -> None:
     gradients = []
     for listed in (True, False):
         model = _model(name)
-        pictures, texts = _encoded(model)
-        cells = model.paired(pictures, texts, rows, cols) if listed else model.similarity(pictures, texts)[rows, cols]
+        pictures, captions = _encoded(model)
+        cells = (
+            model.paired(pictures, captions, rows, cols) if listed else model.similarity(pictures, captions)[rows, cols]
+        )
         (cells * torch.arange(1.0, 6.0, dtype=torch.float64)).sum().backward()
         gradients.append([torch.zeros(1) if p.grad is None else p.grad for p in model.parameters()])
     for found, expected in zip(*gradients, strict=True):
@@ -107,12 +111,12 @@ def test_many_cells_of_few_images_are_scored_image_by_image(name: str, monkeypat
     monkeypatch.setattr(finegrained, "MANY", 4)
     model = _model(name)
     with torch.no_grad():
-        pictures, texts = _encoded(model)
+        pictures, captions = _encoded(model)
         rows, cols = torch.arange(35) % 5, torch.arange(35) // 5
         keep = rows != 3
         rows, cols = torch.cat([rows[keep]] * 2), torch.cat([cols[keep]] * 2)
-        expected = model.similarity(pictures, texts)[rows, cols]
-        torch.testing.assert_close(model.paired(pictures, texts, rows, cols), expected, rtol=1e-9, atol=1e-11)
+        expected = model.similarity(pictures, captions)[rows, cols]
+        torch.testing.assert_close(model.paired(pictures, captions, rows, cols), expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,8 +129,8 @@ def test_link_is_monotone_and_keeps_shape(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_features_on_both_sides(name: str) -> None:
     model = tiny(name, slots=None, words=False)
-    pictures, texts = model.encode_images(*images([1, 1, 1])), model.encode_texts(*sequences([2, 1]))
-    assert model.similarity(pictures, texts).shape == (3, 2)
+    pictures, captions = model.encode_images(*images([1, 1, 1])), model.encode_texts(*sequences([2, 1]))
+    assert model.similarity(pictures, captions).shape == (3, 2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -137,22 +141,25 @@ def test_the_same_seed_builds_the_same_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_presets_and_config_round_trip(name: str) -> None:
-    paper, small = preset(name, "paper"), preset(name, "small")
+    paper, small = model_preset(name, "paper"), model_preset(name, "small")
     assert paper.embed == 1024
     assert small.embed < paper.embed
-    assert TypeAdapter(ModelConfig).validate_python(small.model_dump()) == small
+    assert MODELS.parse(small.model_dump()) == small
     with pytest.raises(ValidationError):
-        TypeAdapter(ModelConfig).validate_python({"name": name, "embed": 8, "surprise": 1})
+        MODELS.parse({"name": name, "embed": 8, "surprise": 1})
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bfloat16_autocast_scores_and_learns(name: str) -> None:
     model = tiny(name, slots=None, double=False).train()
     features, mask = images(COUNTS)
-    exact = model.similarity(model.encode_images(features.float(), mask), model.encode_texts(*words(LENGTHS)))
-    with torch.autocast("cpu", torch.bfloat16):
-        rough = model.similarity(model.encode_images(features.float(), mask), model.encode_texts(*words(LENGTHS)))
-    rough.float().square().sum().backward()
+    given, text_mask = texts(name, LENGTHS)
+    given = given.float() if given.is_floating_point() else given
+    exact = model.similarity(model.encode_images(features.float(), mask), model.encode_texts(given, text_mask))
+    with bfloat16("cpu"):
+        rough = model.similarity(model.encode_images(features.float(), mask), model.encode_texts(given, text_mask))
+    with safe_products("cpu"):
+        rough.float().square().sum().backward()
     torch.testing.assert_close(model.link(rough.float()), model.link(exact), rtol=0.05, atol=0.06)
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
@@ -167,22 +174,27 @@ def test_wrong_widths_and_masks_are_refused_in_a_sentence(name: str) -> None:
         model.encode_images(torch.zeros(2, 3, WIDTH, dtype=torch.float64), real[:, :2])
     with pytest.raises(InputError, match="item 1 of the batch has none"):
         model.encode_images(torch.zeros(2, 3, WIDTH), torch.tensor([[True] * 3, [False] * 3]))
-    with pytest.raises(InputError, match=rf"word ids must lie in 0..{VOCABULARY - 1}, got {VOCABULARY}"):
-        model.encode_texts(torch.full((2, 3), VOCABULARY), real)
+    legal = torch.zeros(2, 3, dtype=torch.long) if reads_words(name) else torch.zeros(2, 3, TEXT_WIDTH)
     with pytest.raises(InputError, match="real parts first"):
-        model.encode_texts(torch.zeros(2, 3, dtype=torch.long), torch.tensor([[True, False, True]] * 2))
-    with pytest.raises(InputError, match="must be word ids"):
-        model.encode_texts(torch.zeros(2, 3), real)
-    pictures, texts = _encoded(model)
+        model.encode_texts(legal, torch.tensor([[True, False, True]] * 2))
+    if reads_words(name):
+        with pytest.raises(InputError, match=rf"word ids must lie in 0..{VOCABULARY - 1}, got {VOCABULARY}"):
+            model.encode_texts(torch.full((2, 3), VOCABULARY), real)
+        with pytest.raises(InputError, match="must be word ids"):
+            model.encode_texts(torch.zeros(2, 3), real)
+    else:
+        with pytest.raises(InputError, match=rf"texts must have shape \(items, parts, {TEXT_WIDTH}\), got \(2, 3, 4\)"):
+            model.encode_texts(torch.zeros(2, 3, 4), real)
+    pictures, captions = _encoded(model)
     with pytest.raises(InputError, match="encoded texts must have width 20"):
-        model.similarity(pictures, Encoded(texts.values[..., :7], texts.mask))
+        model.similarity(pictures, Encoded(captions.values[..., :7], captions.mask))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_state_of_another_preset_is_refused_in_a_sentence(name: str) -> None:
     sizes = InputSizes(image_width=8, text_width=TEXT_WIDTH)
-    small = build_model(preset(name, "small"), sizes)
-    other = build_model(preset(name, "small").model_copy(update={"embed": 24}), sizes)
+    small = build_model(model_preset(name, "small"), sizes)
+    other = build_model(model_preset(name, "small").model_copy(update={"embed": 24}), sizes)
     with pytest.raises(InputError, match=rf"does not fit {name} with embed 24.*expected"):
         other.load_state_dict(small.state_dict())
     partial = dict(list(small.state_dict().items())[1:])
@@ -192,10 +204,12 @@ def test_a_state_of_another_preset_is_refused_in_a_sentence(name: str) -> None:
 
 
 def test_unknown_names_are_refused_in_a_sentence() -> None:
-    with pytest.raises(InputError, match="there is no model 'sgrx'; the models are sgr, saf, imram, vse"):
-        preset("sgrx")
-    with pytest.raises(InputError, match="there is no preset 'huge'"):
-        preset("sgr", "huge")
+    with pytest.raises(
+        InputError, match=r"there is no model 'sgrx'; did you mean sgr\? Known are sgr, saf, imram, vse, dual"
+    ):
+        model_preset("sgrx")
+    with pytest.raises(InputError, match="there is no size 'huge' of sgr; known are paper, small"):
+        model_preset("sgr", "huge")
     with pytest.raises(ValidationError, match="either vocabulary_size"):
         InputSizes(image_width=4)
     with pytest.raises(ValidationError, match="either vocabulary_size"):
@@ -214,6 +228,6 @@ def test_more_regions_than_slots_and_lone_training_images_are_refused() -> None:
 def test_parameter_counts_of_the_published_sizes() -> None:
     """18,109,175 and 17,517,306 published, less the biases a softmax cannot see: of the keys and of two poolings."""
     sizes = InputSizes(image_width=2048, vocabulary_size=8481, regions=36)
-    config = {name: preset(name).model_copy(update={"stand_in": None}) for name in ("sgr", "saf")}
+    config = {name: model_preset(name).model_copy(update={"stand_in": None}) for name in ("sgr", "saf")}
     count = {name: sum(p.numel() for p in build_model(config[name], sizes).parameters()) for name in config}
     assert count == {"sgr": 18_109_175 - 3 * 256 - 2, "saf": 17_517_306 - 2}

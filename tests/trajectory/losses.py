@@ -12,7 +12,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from mispair.cli.app import app
-from mispair.methods import METHODS, PRESETS
+from mispair.methods import method_names, method_preset
 
 REFERENCES = Path(__file__).parent / "references.json"
 EPOCHS = 30
@@ -23,12 +23,12 @@ SETS = (
     "data.noise.rate=0.4", "engine.device=cpu",
 )  # fmt: skip
 # Every phase of every method has its epochs, and so few losses split although they hardly show two groups.
-SHORT = {"warmup_epochs": 18, "noisy_from": 6, "restart_at": [22], "one_group": "posterior"}
+SHORT = {"warmup_epochs": 18, "noisy_from": 6, "restart_at": [22], "split": "{when_unimodal: posterior}"}
 
 
 def losses(method: str, folder: Path) -> list[float]:
     """The mean loss of each of the first 30 epochs, two to eight steps each."""
-    known = PRESETS[method]().model_dump()
+    known = method_preset(method).model_dump()
     short = [f"method.{name}={value}" for name, value in SHORT.items() if name in known]
     arguments = [f"--set={value}" for value in (*SETS, *short)]
     result = CliRunner().invoke(app, ["train", "scenes", "--method", method, *arguments, "-o", str(folder)])
@@ -39,7 +39,7 @@ def losses(method: str, folder: Path) -> list[float]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        found = {method: losses(method, Path(scratch) / method) for method in METHODS}
+        found = {method: losses(method, Path(scratch) / method) for method in method_names()}
     rounded = {method: [float(f"{value:.7g}") for value in values] for method, values in found.items()}
     lines = [f"  {json.dumps(method)}: {json.dumps(values)}" for method, values in rounded.items()]
     REFERENCES.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,0 +1,167 @@
+"""`mispair ARGUMENTS` many times, each in a fork of one process that has imported everything and used nothing.
+
+A fork starts in milliseconds, may hang, die or eat memory without harm to the tests, and can be killed at its n-th
+write: Python reports every file that is opened for writing, renamed or removed (`sys.addaudithook`), so no clock is
+involved.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int  # negative: ended by that signal
+    out: str
+    err: str
+    hung: bool
+    memory: int  # most that was resident, bytes
+    writes: int  # moments at which it could have been killed
+
+
+class Forks:
+    """The process that is forked. Use it in a `with`."""
+
+    def __enter__(self) -> Forks:
+        environment = {
+            **os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200",
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
+        }  # fmt: skip
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.forks"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
+        )  # fmt: skip
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._process.communicate()
+
+    def run(
+        self,
+        *arguments: object,
+        folder: Path | None = None,
+        kill_at: int | None = None,
+        by: signal.Signals = signal.SIGKILL,
+        tear: bool = False,
+        limit: float = 60.0,
+    ) -> Ran:
+        """`mispair ARGUMENTS`.
+
+        Args:
+            folder: where writes are counted.
+            kill_at: the write, from 1, at which it is killed `by` a signal.
+            tear: whether the file that was to be renamed then is left half as long, as if killed while writing it.
+            limit: seconds after which it is ended as hung.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        order = {
+            "arguments": list(map(str, arguments)), "folder": str(folder or ""), "kill_at": kill_at, "by": int(by),
+            "tear": tear, "limit": limit,
+        }  # fmt: skip
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return Ran(**json.loads(self._process.stdout.readline()))
+
+
+def _serve() -> None:
+    from mispair.cli.app import main
+    from mispair.workflows import assemble, audit, report  # noqa: F401  heavy, so imported before the forks
+
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    for line in sys.stdin:
+        print(json.dumps(_run(json.loads(line), main)), flush=True)  # noqa: T201
+
+
+def _run(order: dict[str, Any], main: Any) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as scratch:
+        out, err, writes = (Path(scratch) / name for name in ("out", "err", "writes"))
+        ended, alive = os.pipe()  # the child holds one end: the other closes when it ends
+        pid = os.fork()
+        if pid == 0:
+            os.close(ended)
+            _child(order, main, out, err, writes)
+        os.close(alive)
+        hung = not select.select([ended], [], [], order["limit"])[0]
+        if hung:
+            os.killpg(pid, signal.SIGKILL)
+        os.close(ended)
+        _, status, usage = os.wait4(pid, 0)
+        return {
+            "code": os.waitstatus_to_exitcode(status),
+            "out": out.read_text(errors="replace"),
+            "err": err.read_text(errors="replace"),
+            "hung": hung,
+            "memory": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            "writes": writes.stat().st_size if writes.exists() else 0,
+        }
+
+
+def _child(order: dict[str, Any], main: Any, out: Path, err: Path, writes: Path) -> None:
+    code: object = 1
+    try:
+        os.setsid()
+        for target, path in ((1, out), (2, err)):
+            os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND), target)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.stdout, sys.stderr = (open(fd, "w", encoding="utf-8", closefd=False) for fd in (1, 2))  # noqa: SIM115
+        if order["folder"]:
+            _count_writes(order, os.open(writes, os.O_CREAT | os.O_WRONLY | os.O_APPEND))
+        sys.argv = ["mispair", *order["arguments"]]
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code
+            if not isinstance(code, int):
+                code = 0 if code is None else 1
+        except BaseException:  # noqa: BLE001  as the interpreter would
+            import traceback
+
+            traceback.print_exc()
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code if isinstance(code, int) else 1)
+
+
+def _count_writes(order: dict[str, Any], tally: int) -> None:
+    seen = 0
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal seen
+        if event == "open":
+            writing = arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) if isinstance(arguments[2], int) else 0
+        else:
+            writing = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
+        path = arguments[0] if writing and arguments else None
+        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path).startswith(order["folder"]):
+            return
+        seen += 1
+        os.write(tally, b".")
+        if seen == order["kill_at"]:
+            if order["tear"] and event == "os.rename" and os.path.isfile(path):
+                os.truncate(path, os.path.getsize(path) // 2)  # its own event comes after `seen` was counted
+            os.kill(os.getpid(), order["by"])
+
+    sys.addaudithook(hook)
+
+
+if __name__ == "__main__":
+    _serve()

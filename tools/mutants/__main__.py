@@ -1,0 +1,262 @@
+"""python -m tools.mutants: sample mutants, run the tests of their package against each, say which were not noticed.
+
+Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
+unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
+change is inside a function, else of a process that has imported the libraries. Only tests that reach the changed place
+are asked, the quickest first, up to the first that is red.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import itertools
+import json
+import math
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import CodeType
+
+from tools.mutants.changes import Mutant, mutants
+from tools.mutants.forked import BROKEN, forked
+from tools.mutants.reach import Reach, Recorder
+from tools.mutants.warm import Run, Warm, changed_functions, swap
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("functional", "methods", "audit", "models", "runtime", "data")
+STORE = ROOT / ".mutants"
+PATIENCE = 30.0  # seconds of tests that are asked, the quickest first: the share noticed is a lower bound
+FLOOR = 0.85
+COLD = 99  # exit code: to be run in a fork that has imported nothing of ours
+UNNOTICED = ("survived", "not reached")
+LIBRARIES = (
+    "torch", "pytest", "numpy", "scipy.stats", "pyarrow.parquet", "pandas", "PIL.Image", "pydantic",
+    "rich.progress", "typer", "yaml", "safetensors.torch", "sklearn.mixture", "ot", "nltk",
+)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sample", type=int, default=300, help="mutants drawn, over all packages")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--packages", nargs="*", default=PACKAGES, help="of the sample, those of these packages")
+    parser.add_argument("--only", default="", help="draw from files whose path holds this")
+    parser.add_argument("--again", action="store_true", help="run survivors again, after writing tests")
+    parser.add_argument("--fresh", action="store_true", help="run all again")
+    asked = parser.parse_args()
+    STORE.mkdir(exist_ok=True)
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(STORE / "hypothesis")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.dont_write_bytecode = True
+    chosen = [m for m in sample(list(PACKAGES), asked.sample, asked.seed, asked.only) if _package(m) in asked.packages]
+    known = {} if asked.fresh else _results()
+    open_ = [m for m in chosen if _key(m) not in known or (asked.again and known[_key(m)]["state"] in UNNOTICED)]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        os.environ["PYTHONPATH"] = f"{source}{os.pathsep}{ROOT}"
+        sys.path.insert(0, str(source))
+        for library in LIBRARIES:  # the forks share these
+            with suppress(ImportError):
+                importlib.import_module(library)
+        importlib.import_module("torch").set_num_threads(1)
+        for package in dict.fromkeys(map(_package, open_)):
+            _Package(package, source, Path(folder) / "scratch").judge([m for m in open_ if _package(m) == package])
+    return _report(chosen, _results())
+
+
+def sample(packages: list[str], count: int, seed: int, only: str = "") -> list[Mutant]:
+    """`count` mutants of the packages, drawn without regard to the order of files."""
+    ranked: list[tuple[str, Mutant, str]] = []
+    for package in packages:
+        for path in sorted((ROOT / "src" / "mispair" / package).rglob("*.py")):
+            if only in str(path):
+                source = path.read_text(encoding="utf-8")
+                ranked += [(mutant.rank(seed, source), mutant, source) for mutant in mutants(path, ROOT / "src")]
+    ranked.sort(key=lambda entry: entry[0])
+    valid = (mutant for _, mutant, source in ranked if mutant.parses(source))
+    return sorted(itertools.islice(valid, count), key=lambda m: (m.file, m.start, m.new))
+
+
+class _Package:
+    """The mutants of one package against its tests."""
+
+    def __init__(self, name: str, source: Path, scratch: Path) -> None:
+        self.name, self.source, self.scratch = name, source, scratch
+        self.log = STORE / f"last-{os.getpid()}.log"
+        self.reach = Reach(STORE / "reach", ROOT, sorted((ROOT / "tests" / name).rglob("test_*.py")))
+        self.began, self.done = time.monotonic(), 0
+
+    def judge(self, chosen: list[Mutant]) -> None:
+        self.reach.update(self.source, self._record)
+        for test in self.reach.red:
+            print(f"red without any change, so left out: {test}", flush=True)
+        asked = {mutant: self._tests(mutant) for mutant in chosen}
+        for mutant in [mutant for mutant, tests in asked.items() if not tests]:
+            self._note(mutant, "not reached", len(chosen))
+            del asked[mutant]
+
+        def judge_warm(run: Run) -> None:
+            red = self._control(run, [test for tests in asked.values() for test in tests])
+            for mutant, tests in asked.items():
+                tests = [test for test in tests if test not in red]
+                changes = self._changes(mutant) if mutant.inside and tests else None
+                if changes == {}:
+                    self._note(mutant, "the same program", len(chosen))
+                elif changes:
+                    place = str(self.source / mutant.file)
+                    work = partial(_with, changes, place, run, tests)
+                    code = self._one(mutant, tests, work)
+                    if code != COLD:
+                        self._note(mutant, _state(code), len(chosen))
+
+        warm = partial(self._pytest, [f"tests/{self.name}"], Warm(judge_warm))
+        if any(mutant.inside for mutant in asked):
+            forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
+        known = _results()
+        for mutant, tests in asked.items():
+            if not self._fresh(mutant, known):
+                self._note(mutant, _state(self._one(mutant, tests, partial(self._pytest, ["-x", *tests]))), len(chosen))
+
+    def _control(self, run: Run, tests: list[str]) -> set[str]:
+        """Tests that are red in such a fork without any change: they would notice everything."""
+        part = STORE / f"part-{os.getpid()}.json"
+
+        def work() -> int:
+            part.write_text(json.dumps(run(list(dict.fromkeys(tests)), to_the_end=True)))
+            return 0
+
+        if forked(work, self.log, cpu=3600) != 0:
+            sys.exit(f"the tests cannot be run in a fork; see {self.log}")
+        red = set(json.loads(part.read_text()))
+        part.unlink()
+        for test in sorted(red):
+            os.write(SCREEN, f"red in a fork without any change, so left out: {test}\n".encode())
+        return red
+
+    def _fresh(self, mutant: Mutant, known: dict[str, dict[str, str]]) -> bool:
+        return float(known.get(_key(mutant), {}).get("at", 0)) >= STARTED
+
+    def _record(self, files: list[str], recorder: Recorder) -> None:
+        """All files at once; each alone where one of them kills its process, which then costs its own record only."""
+        part = STORE / f"part-{os.getpid()}.json"
+
+        def record(asked: list[str]) -> int:
+            self._pytest(asked, recorder)
+            kept = {"lines": recorder.lines, "seconds": recorder.seconds, "red": sorted(recorder.red)}
+            part.write_text(json.dumps(kept))
+            return 0
+
+        for asked in [files] if len(files) == 1 else [files, *([file] for file in files)]:
+            if forked(partial(record, asked), self.log, cpu=3600) != 0:
+                print(f"the process died of {' '.join(asked)}; see {self.log}", flush=True)
+                continue
+            kept = json.loads(part.read_text())
+            part.unlink()
+            recorder.lines |= kept["lines"]
+            recorder.seconds |= kept["seconds"]
+            recorder.red |= set(kept["red"])
+            if asked == files:
+                return
+
+    def _tests(self, mutant: Mutant) -> list[str]:
+        if not mutant.inside:
+            tests = self.reach.tests_of_file(mutant.file)
+        else:
+            tests = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
+        spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
+        return tests[: max(1, sum(seconds <= PATIENCE for seconds in spent))]
+
+    def _changes(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
+        before = (self.source / mutant.file).read_text(encoding="utf-8")
+        return changed_functions(before, mutant.apply(before), str(self.source / mutant.file))
+
+    def _one(self, mutant: Mutant, tests: list[str], work: Callable[[], int]) -> int | None:
+        target = self.source / mutant.file
+        original = target.read_text(encoding="utf-8")
+        target.write_text(mutant.apply(original), encoding="utf-8")
+        try:
+            return forked(work, self.log, cpu=int(15 + 3 * sum(self.reach.seconds[test] for test in tests)))
+        finally:
+            target.write_text(original, encoding="utf-8")
+
+    def _pytest(self, arguments: list[str], *plugins: object) -> int:
+        import pytest
+
+        os.chdir(ROOT)
+        options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header", "--tb=line", "-s"]
+        return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=list(plugins)))
+
+    def _note(self, mutant: Mutant, state: str, of: int) -> None:
+        entry = {"key": _key(mutant), "state": state, "what": _shown(mutant), "at": str(time.time())}
+        with (STORE / "results.jsonl").open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        self.done += 1
+        line = f"[{self.name} {self.done}/{of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
+        os.write(SCREEN, line.encode())
+
+
+STARTED = time.time()
+SCREEN = os.dup(1)  # forks write into a log
+
+
+def _with(changes: dict[CodeType, CodeType], file: str, run: Run, tests: list[str]) -> int:
+    """In a fork: 1 where the tests notice the change, COLD where it cannot be made to what lives."""
+    return bool(run(tests)) if swap(changes, file) else COLD
+
+
+def _state(code: int | None) -> str:
+    assert code != BROKEN, f"the fork could not run the tests; see {STORE}"
+    return {0: "survived", None: "noticed by time"}.get(code, "noticed")
+
+
+def _package(mutant: Mutant) -> str:
+    return mutant.file.split("/")[1]
+
+
+def _key(mutant: Mutant) -> str:
+    content = hashlib.sha256((ROOT / "src" / mutant.file).read_bytes()).hexdigest()[:16]
+    return f"{mutant.name} {content}"
+
+
+def _results() -> dict[str, dict[str, str]]:
+    path = STORE / "results.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {entry["key"]: entry for entry in map(json.loads, lines)}
+
+
+def _shown(mutant: Mutant) -> str:
+    old, new = (" ".join(text.split()) or "(nothing)" for text in (mutant.old, mutant.new))
+    return f"{mutant.file}:{mutant.line} {mutant.kind}: {old[:60]} -> {new[:60]}"
+
+
+def _report(chosen: list[Mutant], known: dict[str, dict[str, str]]) -> int:
+    counts: dict[str, Counter[str]] = {}
+    survivors = []
+    for mutant in chosen:
+        state = known[_key(mutant)]["state"]
+        unnoticed = state in UNNOTICED
+        if state != "the same program":
+            counts.setdefault(_package(mutant), Counter())["unnoticed" if unnoticed else "noticed"] += 1
+        if unnoticed:
+            survivors.append((state, mutant))
+    together = sum(counts.values(), Counter())
+    print("\npackage      mutants  noticed")
+    for package, count in {**counts, "all": together}.items():
+        print(f"{package:12} {count.total():7}  {count['noticed'] / max(count.total(), 1):7.1%}")
+    for state, mutant in survivors:
+        print(f"{state}: {_shown(mutant)}")
+    return 0 if together["noticed"] >= FLOOR * together.total() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

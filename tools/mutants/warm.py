@@ -1,0 +1,73 @@
+"""Many mutants on one collected test session: each in a fork that has imported everything, with its functions swapped.
+
+A mutant inside a function is another code object. It is put into the functions that live already, so nothing has to be
+imported again; the changed file lies on disk too, for what is imported late and for processes the tests start.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+
+import pytest
+
+Run = Callable[..., list[str]]
+
+
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """The outermost functions of a module, those of its classes included."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_flags & inspect.CO_OPTIMIZED:
+                yield constant
+            else:  # the body of a class
+                yield from functions(constant)
+
+
+def changed_functions(before: str, after: str, file: str) -> dict[CodeType, CodeType] | None:
+    """Old code -> new code; None where the two sources do not hold the same functions."""
+    old, new = (list(functions(compile(text, file, "exec", dont_inherit=True))) for text in (before, after))
+    if [code.co_name for code in old] != [code.co_name for code in new]:
+        return None
+    return {one: other for one, other in zip(old, new, strict=True) if one != other}
+
+
+def swap(changes: dict[CodeType, CodeType], file: str) -> bool:
+    """Give living functions of `file` their new code; False where one cannot take it."""
+    for thing in gc.get_objects():
+        if type(thing) is FunctionType and thing.__code__.co_filename == file and thing.__code__ in changes:
+            try:
+                thing.__code__ = changes[thing.__code__]
+            except ValueError:  # other variables of an enclosing function
+                return False
+    return True
+
+
+class Warm:
+    """A plugin of pytest: instead of running the collected tests it hands a way to run some of them to `judge_all`."""
+
+    def __init__(self, judge_all: Callable[[Run], None]) -> None:
+        self.judge_all = judge_all
+        self.red: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.red.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+
+        def run(names: list[str], to_the_end: bool = False) -> list[str]:
+            """In a fork: the tests in this order up to the first that is red, or all; those that were red."""
+            chosen = [items[name] for name in names if name in items]
+            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self.red and not to_the_end:
+                    break
+            return self.red
+
+        self.judge_all(run)
+        return True
