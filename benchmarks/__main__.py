@@ -1,7 +1,8 @@
 """Print one table of ratios: `python -m benchmarks [--only transport,ranks]`.
 
 Every case runs on one thread, ours and the reference interleaved, best of several, in CPU seconds. Exit code 1
-when a floor is not reached. The suite `quality` trains instead, and a robust method must beat plain.
+when a floor is not reached. The suite `processes` takes steps with one and two processes; `trust` asks whether
+audits are right; `quality` trains, and a robust method must beat plain.
 """
 
 from __future__ import annotations
@@ -14,10 +15,22 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import quality, sources
+from benchmarks import processes, quality, sources, trust
 from benchmarks.timing import measure
 
-SUITES = ("transport", "mixture", "ranks", "data", "models", "audit", "quality")
+SUITES = (
+    "transport",
+    "mixture",
+    "ranks",
+    "data",
+    "encoders",
+    "models",
+    "audit",
+    "search",
+    "processes",
+    "trust",
+    "quality",
+)
 
 
 def main() -> int:
@@ -35,7 +48,7 @@ def main() -> int:
     for heading in ("path", "against", "theirs", "ours", "ratio", "floor", "quality"):
         table.add_column(heading, justify="right" if heading in ("theirs", "ours", "ratio", "floor") else "left")
     missed = 0
-    for suite in (name for name in chosen if name != "quality"):
+    for suite in (name for name in chosen if name not in ("processes", "trust", "quality")):
         for case in import_module(f"benchmarks.{suite}").cases():
             if arguments.match not in case.path:
                 continue
@@ -54,6 +67,10 @@ def main() -> int:
             )
     if table.rows:
         console.print(table)
+    if "processes" in chosen:
+        missed += processes.report(console)
+    if "trust" in chosen:
+        missed += trust.report(console)
     if "quality" in chosen:
         missed += quality.report(console)
     console.print(sources.show())

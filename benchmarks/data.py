@@ -12,11 +12,11 @@ import torch
 from nltk.tokenize import NLTKWordTokenizer
 
 from benchmarks.timing import Case
-from mispair.data.captions import read_captions
 from mispair.data.config import ScenesConfig
 from mispair.data.features import open_features
+from mispair.data.files.captions import read_captions
 from mispair.data.scenes import make_scenes, split_sizes
-from mispair.data.text import TokenStore, Vocabulary
+from mispair.data.vocabulary import TokenStore, Vocabulary
 
 CAPTIONS = 150_000
 BATCH, ROWS, REGIONS, WIDTH = 128, 1536, 36, 2048

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.audit.calibration import calibrate
-from mispair.audit.judge import repair
-from mispair.audit.scan import space_of
-from mispair.config.assemble import load_run
+from mispair.audit.judge import pair_at_random
+from mispair.audit.space import space_of
 from mispair.functional.detection import auroc
+from mispair.workflows.trained_run import load_run
 
 
 def main() -> None:
@@ -29,10 +29,10 @@ def main() -> None:
     run = load_run(given.run)
     data = run.open_split("test")
     space, table = space_of(run.models, data), data.table
-    others = repair(table.image_rows, table.text_rows)
+    others = pair_at_random(table.image_rows, table.text_rows)
 
     def evidence(rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
-        return space.look(rows, cols).evidence(len(space.images), len(space.texts))
+        return space.measure(rows, cols).evidence(len(space.images), len(space.texts))
 
     known = calibrate(evidence(table.image_rows, table.text_rows), evidence(*others), table.image_rows)
     for name, path in (("crowd", given.crowd), ("expert", given.expert)):

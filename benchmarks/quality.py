@@ -12,12 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mispair.config.assemble import assemble
-from mispair.config.finish import finish
 from mispair.config.load import load_config
-from mispair.methods import METHODS, about
-from mispair.runtime.engine import Engine
-from mispair.runtime.journal import Journal
+from mispair.methods import about_method, method_names
+from mispair.workflows.train import train
 
 DEMO = Path(__file__).parents[1] / "configs" / "demo"
 
@@ -42,10 +39,7 @@ class Reached:
 def reach(method: str, folder: Path) -> Reached:
     """Train configs/demo/METHOD-vse.yaml into `folder` and score its best epoch on test."""
     config = load_config(DEMO / f"{method}-vse.yaml")
-    with Journal(folder / "metrics.jsonl", Console(quiet=True)) as journal:
-        run = assemble(config, folder, Engine(config.engine), journal)
-        run.trainer.fit()
-    summary = finish(run)
+    summary = train(config, folder).summary
     cost = summary["cost"]
     return Reached(
         summary["test"]["rsum"],
@@ -63,7 +57,7 @@ def show(found: dict[str, Reached]) -> Table:
     for heading in ("method", "rSum", "AUROC", "networks", "passes", "forward only", "cost", "stated", "seconds"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for name, row in found.items():
-        stated = about(name).cost if name in METHODS else 1.0
+        stated = about_method(name).cost if name in method_names() else 1.0
         table.add_row(
             name,
             f"{row.rsum:.1f}",
@@ -82,7 +76,7 @@ def report(console: Console) -> int:
     """Train all, print the table; how many robust methods do not beat plain."""
     found: dict[str, Reached] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        for name in METHODS:
+        for name in method_names():
             with console.status(f"quality: {name}"):
                 found[name] = reach(name, Path(scratch) / name)
     console.print(show(found))

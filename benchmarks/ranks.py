@@ -6,7 +6,7 @@ import numpy as np
 from tests.oracles import argsort_metrics
 
 from benchmarks.timing import Case
-from mispair.functional.ranks import retrieval_metrics
+from mispair.functional.recalls import retrieval_metrics
 
 
 def cases() -> list[Case]:

@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from mispair.config.assemble import assemble
-from mispair.config.finish import finish
 from mispair.config.load import load_config
-from mispair.config.rematching import judge_rematching
-from mispair.runtime.engine import Engine
-from mispair.runtime.journal import Journal
+from mispair.workflows.train import train
 
 COSTS = {
-    "learned": ["method.cost=learned"],
-    "paper": ["method.cost=paper", "method.cost_rate=0.01"],
-    "score": ["method.cost=score"],
-    "cosine": ["method.cost=cosine"],
+    "learned": ["method.cost.kind=learned"],
+    "paper": ["method.cost.kind=paper", "method.cost.rate=0.01"],
+    "score": ["method.cost.kind=score"],
+    "cosine": ["method.cost.kind=cosine"],
 }
 
 
@@ -74,13 +69,9 @@ def _cell(arguments: argparse.Namespace, rate: float, cost: str) -> dict[str, fl
         f"train.decay_at=[{arguments.epochs - 4}]",
     ]
     config = load_config(None, [*sets, *COSTS[cost], *budget])
-    with Journal(folder / "metrics.jsonl") as journal:
-        journal.console.quiet = True
-        run = assemble(config, folder, Engine(config.engine), journal)
-        run.trainer.fit()
-    summary, judged = finish(run), judge_rematching(run)
+    summary = train(config, folder).summary
     cell = {
-        **(asdict(judged) if judged else {"true": float("nan"), "chance": float("nan")}),
+        **(summary.get("rematching") or {"true": float("nan"), "chance": float("nan")}),
         "auroc": summary["detection"]["auroc"],
         "rate": summary["mismatch_rate"],
         "rsum": summary["test"]["rsum"],
