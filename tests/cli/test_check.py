@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -208,15 +207,13 @@ def test_progress_is_silent_at_first_and_speaks_later(capsys: pytest.CaptureFixt
         assert capsys.readouterr().err == "", "a line every few seconds is enough"
 
 
-def test_help_teaches_and_is_quick() -> None:
-    start = time.perf_counter()
+def test_help_teaches_and_loads_nothing_heavy() -> None:
     code = "import sys; from mispair.cli.app import main; sys.argv = ['mispair', 'check', '--help']; main()"
     heavy = "assert not {'torch', 'pyarrow', 'numpy'} & set(sys.modules), 'heavy imports'"
     program = f"import sys\ntry:\n    {code}\nfinally:\n    {heavy}"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "mispair check f30k_precomp" in ran.stdout
-    assert time.perf_counter() - start < 30
 
 
 def test_the_process_exits_with_2_and_one_line(tmp_path: Path) -> None:
