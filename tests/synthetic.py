@@ -11,6 +11,7 @@ import torch
 from mispair.config.load import load_config
 from mispair.data import DataConfig, ScenesConfig, open_split
 from mispair.data.thinning import halve_texts
+from mispair.data.untrained import untrained_vectors
 from mispair.protocols import Companions
 from mispair.runtime.engine import Engine
 from mispair.types import PairBatch
@@ -62,6 +63,9 @@ class RecordingRun:
         self.columns = {}
         self.pairs, self.image_of, self.restarts = len(data), data.table.image_rows, []
         self.weights = self.known = None
+
+    def untrained(self):
+        return untrained_vectors(self.data)
 
     def encode(self, model, batch):
         return model.encode_images(batch.images, batch.image_mask), model.encode_texts(batch.texts, batch.text_mask)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mispair.retrieval_module import RetrievalModule
-from mispair.types import Alignment, Encoded, PairBatch
+from mispair.types import Alignment, Encoded, PairBatch, Untrained
 
 
 class RetrievalModel(Protocol):
@@ -75,6 +75,10 @@ class Run(Protocol):
     image_of: NDArray[np.int64]  # (pairs,) which image each pair shows, as given
     known: NDArray[np.int8] | None  # (pairs,) what people said: 1 mismatched, 0 matched, -1 nothing; None: of no pair
     weights: Tensor | None  # (pairs,) by pair id: how much of a pair's own loss counts; None where all count alike
+
+    def untrained(self) -> Untrained | None:
+        """All images and texts as vectors that nothing was trained for; None where pictures are decoded by batch."""
+        ...
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         """Images and texts of the whole batch through the model's encoders."""

@@ -18,22 +18,20 @@ def rate_words(rate: float, low: float, high: float, conclusive: bool) -> str:
 
 
 def training_rate_words(summary: Mapping[str, Any]) -> str | None:
-    """What a finished training can say of the rate, from the content of `metrics.json`; None where it judged no pair.
+    """What a finished training can say of the rate, from the content of `metrics.json`; None where it can say nothing.
 
-    A split by losses is no estimate. Where pairs were judged by the other pairs, beside ones mismatched on purpose, the
-    estimator of an audit was asked; it may still differ from an audit's answer, and why is said.
+    What a method treated as mismatched is no estimate: its losses had a part in that. The rate is estimated by what the
+    other pairs say of each one, before training; it may still differ from an audit's answer, and why is said.
     """
     called = summary.get("called_mismatched")
-    if called is None:
-        return None
-    if not summary.get("rate_estimated"):
-        return (
-            f"Training treated {called:.1%} of its pairs as mismatched. That is how it split them, by losses it had a"
-            " part in, and no estimate of the rate."
+    said = [] if called is None else [f"Training treated {called:.1%} of its pairs as mismatched."]
+    if "conclusive" in summary:
+        low, high = summary["mismatch_rate_ci"]
+        said.append(rate_words(summary["mismatch_rate"], low, high, summary["conclusive"]))
+        said.append(
+            "That is by what all other pairs say of each one, with nothing trained; an audit asks networks that have"
+            " not seen the pair too, and where the two differ, believe the audit."
         )
-    low, high = summary["mismatch_rate_ci"]
-    words = rate_words(summary["mismatch_rate"], low, high, summary["bimodal"])
-    return (
-        f"Training treated {called:.1%} of its pairs as mismatched. {words} That is by what the other pairs say of each"
-        " one; an audit asks networks that have not seen the pair, and where the two differ, believe the audit."
-    )
+    elif called is not None:
+        said.append("That is how it split them, by losses it had a part in, and no estimate of the rate.")
+    return " ".join(said) or None

@@ -69,6 +69,14 @@ class PairBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Untrained:
+    """Vectors that nothing was trained for, so that no pair had a part in them."""
+
+    images: NDArray[np.float32]  # (I, F) by image
+    texts: NDArray[np.float32]  # (N, D) by pair: of the text it shows
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """The training pairs divided into matched and mismatched, keyed by pair id."""
 

@@ -44,6 +44,8 @@ class HeldOut:
     cells: Cells  # of the given pairs, each (N,)
     given: Floats  # (N, F) evidence
     repaired: Floats  # (Z, F)
+    image_rows: Rows  # (Z,) of the re-paired ones
+    text_rows: Rows  # (Z,)
 
 
 def judge(
@@ -100,10 +102,13 @@ def judge(
     near = calibrate(own[:count][alone], own[count:], groups)
     calibration, shown = near, cells.take(slice(count))
     if held is not None:
-        calibration, shown = calibrate(held.given[alone], held.repaired, groups), held.cells
-    elif more_evidence is not None:
+        own, shown = np.concatenate([held.given, held.repaired]), held.cells
+        rows = np.concatenate([table.image_rows, held.image_rows])
+        cols = np.concatenate([table.text_rows, held.text_rows])
+        calibration = calibrate(held.given[alone], held.repaired, groups)
+    if more_evidence is not None:
         trust = 1 - shared
-        trust[alone] = 1 - near.p_mismatch
+        trust[alone] = 1 - calibration.p_mismatch
         more = np.column_stack([own, more_evidence(rows, cols, trust)])
         calibration = calibrate(more[:count][alone], more[count:], groups)
     p = shared.copy()

@@ -15,6 +15,7 @@ from mispair.audit.embeddings import as_texts, centre, fold_repeats, pick_column
 from mispair.audit.facts import Origin
 from mispair.audit.judge import judge
 from mispair.audit.neighbours import Neighbours
+from mispair.audit.others import said_by_others
 from mispair.audit.similarity import Rows
 from mispair.audit.space import Space, silent
 from mispair.audit.verdicts import Verdicts
@@ -24,7 +25,6 @@ from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_source
 from mispair.errors import InputError
-from mispair.functional.leave_one_out import OtherPairs
 from mispair.progress import Tell
 
 
@@ -134,13 +134,10 @@ def _judge(a: Tensor, b: Tensor, table: PairTable, data: Origin | None, tell: Te
     neighbours = Neighbours(
         a, b, table.image_rows, table.text_rows, lambda done, total: tell("finding neighbours", done, total)
     )
-    pair_of_text = np.zeros(len(b), np.int64)
-    pair_of_text[table.text_rows] = np.arange(len(table))
-    said = b[torch.from_numpy(table.text_rows)]
+    others = said_by_others(a, b[torch.from_numpy(table.text_rows)], table)
 
     def what_others_say(rows: Rows, cols: Rows, trust: NDArray[np.float64]) -> NDArray[np.float64]:
-        others = OtherPairs(a, said, table.image_rows, trust)
-        return np.column_stack([neighbours.disagreement(rows, cols), others.disagreement(rows, pair_of_text[cols])])
+        return np.column_stack([neighbours.disagreement(rows, cols), others(rows, cols, trust)])
 
     return judge(
         Space(a, b),

@@ -101,8 +101,7 @@ def _diagnostics(grid: Grid) -> Table:
     for line in grid.lines:
         for column in grid.columns:
             results = list(grid.of(line, column).values())
-            estimated = figure([r.estimated for r in results if r.estimated is not None])
-            if estimated is None:
+            if all(result.called is None for result in results):
                 continue
             found = {name: figure([v for r in results if (v := getattr(r, name)) is not None]) for name in _JUDGED}
             texts = [MISSING if value is None else value.text(3) for value in found.values()]
@@ -113,7 +112,8 @@ def _diagnostics(grid: Grid) -> Table:
 
 _JUDGED = {
     "injected": "mismatched pairs",
-    "estimated": "estimated",
+    "called": "called mismatched",
+    "estimated": "estimated, before training",
     "lower": "from",
     "upper": "to",
     "auroc": "AUROC of the split",

@@ -25,6 +25,7 @@ class Result:
     forward_passes: float | None  # those that only judge
     noise: str | None
     injected: float | None
+    called: float | None  # share of the pairs that the method treated as mismatched
     estimated: float | None
     lower: float | None  # of the interval around it
     upper: float | None
@@ -84,6 +85,7 @@ def read_cell(folder: Path) -> Result | None:
             forward_passes=_finite(cost.get("forward_passes")),
             noise=summary["noise"]["hash"],
             injected=summary["noise"]["rate"],
+            called=_finite(summary.get("called_mismatched")),
             estimated=summary.get("mismatch_rate"),
             lower=_finite(interval[0]),
             upper=_finite(interval[1]),

@@ -46,7 +46,7 @@ def disagreement_with_others(
     _, first, row = np.unique(image_of, return_index=True, return_inverse=True)
     vectors = torch.from_numpy(np.asarray(texts, np.float32))
     others = OtherPairs(torch.from_numpy(np.asarray(features[first], np.float32)), vectors, row, trust)
-    given, repaired = (others.disagreement(row, pairs) for pairs in (np.arange(len(row)), _other_images(row, rng)))
+    given, repaired = (others.disagreement(row, pairs) for pairs in (np.arange(len(row)), other_images(row, rng)))
     return Disagreement(given, repaired)
 
 
@@ -135,7 +135,7 @@ def _fit(features: Tensor, targets: Tensor, weight: Tensor) -> _Ridge:
     return best
 
 
-def _other_images(row: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def other_images(row: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """For every pair another one, drawn anew where it shows the same image; (N,)."""
     other = rng.permutation(len(row))
     for _ in range(20):

@@ -22,6 +22,7 @@ from mispair.ahead import map_ahead
 from mispair.data.pair_data import PairData
 from mispair.data.streams import lockstep, survey_batches
 from mispair.data.thinning import crop_batch, halve_texts, thin_batch
+from mispair.data.untrained import untrained_vectors
 from mispair.evaluation_mode import evaluation_mode, training_mode
 from mispair.protocols import Companions, Method, RetrievalModel
 from mispair.readback import to_host
@@ -29,7 +30,7 @@ from mispair.runtime.engine import Engine
 from mispair.runtime.journal import Journal
 from mispair.runtime.randomness import Streams
 from mispair.runtime.train_config import TrainConfig
-from mispair.types import Encoded, PairBatch
+from mispair.types import Encoded, PairBatch, Untrained
 
 # Save or stop if it is time: called after every step (True) and after every batch of a survey (False).
 Heed = Callable[[bool], None]
@@ -107,6 +108,9 @@ class EpochRun:
         self._resume_point = state if inside else None  # between epochs there is nothing to skip
 
     # ------------------------------------------------------------------------------------------ what a method may ask
+
+    def untrained(self) -> Untrained | None:
+        return untrained_vectors(self.data)
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         return self.engine.encode(model, batch)

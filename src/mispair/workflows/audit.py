@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,9 @@ from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
 from mispair.audit.facts import Origin
-from mispair.audit.judge import FEWEST, judge
+from mispair.audit.judge import FEWEST, Floats, judge
+from mispair.audit.others import said_by_others
+from mispair.audit.similarity import Rows
 from mispair.audit.space import silent, space_of
 from mispair.audit.truth import who_belongs, with_truth
 from mispair.audit.verdicts import Verdicts
@@ -26,6 +28,7 @@ from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
 from mispair.data.splits import open_pairs
+from mispair.data.untrained import untrained_vectors
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError
 from mispair.progress import Tell
@@ -101,6 +104,7 @@ def audit_run(
         space_of(run.models, data, tell),
         data.table,
         held=held,
+        more_evidence=None if learned and not folds else _untrained_evidence(data),
         held_out=held_out(folds, learned) + _unfinished(run),
         learned=learned and not folds,
         features=_features(data.images),
@@ -110,6 +114,14 @@ def audit_run(
         tell=tell,
     )
     return _compared(verdicts, data, config, truth)
+
+
+def _untrained_evidence(data: PairData) -> Callable[[Rows, Rows, Floats], Floats] | None:
+    """What the other pairs say of a cell, by vectors that nothing was trained for; None where there are none."""
+    vectors = untrained_vectors(data)
+    if vectors is None:
+        return None
+    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table)
 
 
 def _learned_from(run: TrainedRun, config: DataConfig) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.audit.judge import FEWEST, HeldOut, pair_at_random
+from mispair.audit.similarity import Rows
 from mispair.audit.space import Cells, space_of
 from mispair.config.schema import RunConfig
 from mispair.data import PairData
@@ -47,7 +48,8 @@ def cross_fit(
     fold_of_image = Streams(config.seed).numpy("audit/folds").permutation(images) % folds
     fold = fold_of_image[data.table.image_rows]
     given: Floats | None = None
-    repaired = []
+    repaired: list[Floats] = []
+    repaired_cells: list[tuple[Rows, Rows]] = []
     shown = Cells.empty(len(data))
     for k in range(folds):
         part = _part(data, np.flatnonzero(fold != k))
@@ -77,12 +79,14 @@ def cross_fit(
             given = np.empty((len(data), evidence.shape[1]))
         given[held] = evidence[: len(held)]
         repaired.append(evidence[len(held) :])
+        repaired_cells.append((rows[others[0]], cols[others[1]]))
         own = cells.take(slice(len(held)))
         caption_rank = _scaled(own.caption_rank, len(cols), len(data.image_of_text))
         image_rank = _scaled(own.image_rank, len(rows), images)
         shown.put(held, replace(own, caption_rank=caption_rank, image_rank=image_rank))
     assert given is not None
-    return HeldOut(shown, given, np.concatenate(repaired))
+    image_rows, text_rows = (np.concatenate([cells[side] for cells in repaired_cells]) for side in (0, 1))
+    return HeldOut(shown, given, np.concatenate(repaired), image_rows, text_rows)
 
 
 def _scaled(rank: NDArray[np.int64], among: int, of: int) -> NDArray[np.int64]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mispair.atomic import write_text
+from mispair.audit.judge import FEWEST
 from mispair.data import DataConfig, list_data_splits, open_split
 from mispair.data.readers.dispatch import open_pairing
+from mispair.data.untrained import untrained_vectors
 from mispair.errors import InputError
 from mispair.functional.detection import detection_metrics
-from mispair.functional.mismatch_rate import estimate_mismatch, normal_scores
-from mispair.functional.mixture import fit_mixture
+from mispair.functional.judged_by_others import judge_by_others
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval_module import RetrievalModule
 from mispair.workflows.assemble import Training
@@ -48,7 +49,7 @@ def finish(training: Training) -> dict[str, Any]:
     if _has_test(config.data):
         test = open_split(config.data, "test", vocabulary=data.vocabulary)
         summary["test"] = RecallEvaluator(test)(best_models(training))
-    summary |= _split_summary(training)
+    summary |= _estimated_rate(training) | _split_summary(training)
     rematching = folder.rematching()
     if rematching is not None:
         summary["rematching"] = rematching
@@ -69,27 +70,25 @@ def _has_test(data: DataConfig) -> bool:
     return True
 
 
+def _estimated_rate(training: Training) -> dict[str, Any]:
+    """The mismatch rate by what all other pairs say of each, whatever the method made of them.
+
+    Nothing where pictures are decoded by batch, or where there are too few pairs to compare.
+    """
+    vectors = untrained_vectors(training.data) if len(training.data) >= FEWEST else None
+    if vectors is None:
+        return {}
+    estimate = judge_by_others(vectors.images, vectors.texts, training.data.table.image_rows).estimate
+    interval = (estimate.low, estimate.high)
+    return {"mismatch_rate": estimate.rate, "mismatch_rate_ci": interval, "conclusive": estimate.conclusive}
+
+
 def _split_summary(training: Training) -> dict[str, Any]:
+    """How the method divided the pairs in its last epoch, where it did, and how that compares with a known truth."""
     split = training.folder.last_split()
     if split is None:
         return {}
-    if "repaired" in split:  # pairs mismatched on purpose were judged too
-        scores = normal_scores(split["signal"], split["repaired"])
-        estimate = estimate_mismatch(scores, training.data.table.image_rows)
-        rate, interval, apart = estimate.rate, (estimate.low, estimate.high), estimate.conclusive
-    else:
-        fit = fit_mixture(split["signal"], training.config.method.mixture_family)
-        nobody = not split["mismatched"].any()  # one group of losses: what the upper component holds is an upper bound
-        rate = 0.0 if nobody else fit.mismatch_rate
-        interval = (0.0, fit.mismatch_rate) if nobody else fit.mismatch_rate_ci
-        apart = fit.bimodal
-    judged: dict[str, Any] = {
-        "mismatch_rate": rate,
-        "mismatch_rate_ci": interval,
-        "bimodal": apart,
-        "rate_estimated": "repaired" in split,  # not so where it was split by losses
-        "called_mismatched": float(split["mismatched"].mean()),
-    }
+    judged: dict[str, Any] = {"called_mismatched": float(split["mismatched"].mean())}
     truth = training.data.table.truth
     if truth is not None:
         judged["detection"] = detection_metrics(split["posterior"], truth.mismatched)

@@ -6,10 +6,10 @@ import torch
 
 from mispair.functional.detection import auroc
 from mispair.methods.l2rm import L2RM, L2RMConfig
-from mispair.methods.l2rm.judged_by_others import WIDEST, OthersSplit
+from mispair.methods.l2rm.judged_by_others import OthersSplit
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
-from mispair.types import PairBatch
+from mispair.types import Untrained
 from mispair.workflows.assemble import input_sizes
 from tests.synthetic import RecordingRun, tiny_data
 
@@ -26,12 +26,13 @@ def make(data, alone=True, **values):
     net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
     run = RecordingRun(data, BATCH)
     if alone:  # as if every pair showed an image of its own
-        run.image_of = np.arange(len(data))
+        run.image_of, shared = np.arange(len(data)), run.untrained()
+        run.untrained = lambda: Untrained(shared.images[data.table.image_rows], shared.texts)
     return L2RM(L2RMConfig(warmup_epochs=1, **values), lambda: net, BATCH), run
 
 
 class TellingRun:
-    """Image features that say what the text should be, except of mismatched pairs."""
+    """Vectors of images that say what the text should be, except of mismatched pairs."""
 
     def __init__(self, pairs=500, rate=0.4):
         rng = np.random.default_rng(0)
@@ -40,61 +41,80 @@ class TellingRun:
         meaning = rng.normal(size=(pairs, 8))
         shown = meaning.copy()
         shown[self.wrong] = meaning[np.roll(np.flatnonzero(self.wrong), 1)]
-        self.columns = {"features": shown, "described": meaning + 0.5 * rng.normal(size=(pairs, 8))}
-        self.kept, self.known = None, None
+        described = meaning + 0.5 * rng.normal(size=(pairs, 8))
+        self.vectors = Untrained(shown.astype(np.float32), described.astype(np.float32))
+        self.known, self.notes = None, []
 
-    def once(self, compute):
-        self.kept = compute() if self.kept is None else self.kept
-        return self.kept
+    def untrained(self):
+        return self.vectors
+
+    def note(self, sentence):
+        self.notes.append(sentence)
 
 
 def test_mismatched_pairs_are_found_and_their_rate_too():
-    run, judge = TellingRun(), OthersSplit(0.5, 0.5, 32)
-    split = judge.divide(run, run.columns)
+    run, judge = TellingRun(), OthersSplit(0.5, 32)
+    judge.ask(run)
+    split = judge.divide(run)
     assert auroc(split.p_mismatch, run.wrong) > 0.98
     assert abs(split.p_mismatch.mean() - run.wrong.mean()) < 0.08
     assert (split.mismatched == run.wrong).mean() > 0.93
     assert set(judge.columns()) == {"signal", "repaired"}
 
 
-def test_the_second_epoch_remembers_the_first_and_trusts_by_it():
-    run, judge = TellingRun(), OthersSplit(0.5, 0.5, 32)
-    judge.divide(run, run.columns)
-    first, trust = judge.given.copy(), judge.trust.copy()
-    assert trust[run.wrong].mean() < 0.2 < 0.8 < trust[~run.wrong].mean()
-    run.kept = None
-    judge.divide(run, run.columns)
-    now = run.kept["given"]
-    assert not np.allclose(now, first)  # the regression believed some pairs less
-    assert np.allclose(judge.given, (first + now) / 2)
+def test_what_was_said_survives_a_stop():
+    run, judge = TellingRun(), OthersSplit(0.5, 32)
+    judge.ask(run)
+    again = OthersSplit(0.5, 32)
+    again.restore(judge.state())
+    assert np.array_equal(again.divide(run).p_mismatch, judge.divide(run).p_mismatch)
+    assert np.array_equal(again.columns()["repaired"], judge.columns()["repaired"])
+    never_asked = OthersSplit(0.5, 32)
+    never_asked.restore(OthersSplit(0.5, 32).state())
+    assert never_asked.said is None
 
 
-def test_a_run_that_goes_on_inside_an_epoch_needs_no_vectors():
-    run, judge = TellingRun(), OthersSplit(0.5, 0.5, 32)
-    before = judge.state()
-    split = judge.divide(run, run.columns)
-    again = OthersSplit(0.5, 0.5, 32)
-    again.restore(before)
-    repeated = again.divide(run, {})
-    assert np.array_equal(split.p_mismatch, repeated.p_mismatch)
-    later = OthersSplit(0.5, 0.5, 32)
-    later.restore(judge.state())
-    assert np.array_equal(later.given, judge.given)
-    assert np.array_equal(later.trust, judge.trust)
+def test_a_pair_known_to_be_wrong_teaches_the_others_nothing():
+    run = TellingRun()
+    asked, told = OthersSplit(0.5, 32), OthersSplit(0.5, 32)
+    asked.ask(run)
+    run.known = np.where(run.wrong, 1, -1).astype(np.int8)
+    told.ask(run)
+    right = ~run.wrong
+    assert told.said["suspicion"][right].mean() < asked.said["suspicion"][right].mean()
+    assert (told.divide(run).p_mismatch[run.wrong] == 1).all()
 
 
-def test_features_are_the_mean_of_the_real_regions(data):
-    _, run = make(data)
-    images, mask = torch.randn(2, 3, 4), torch.tensor([[True, True, False], [True, False, False]])
-    batch = PairBatch(images, mask, torch.zeros(2, 1).long(), torch.ones(2, 1).bool(), torch.arange(2))
-    found = OthersSplit(0.5, 0.5, 2).survey(run, batch, torch.ones(2, 5))
-    assert torch.equal(found["described"], torch.ones(2, 5))
-    assert torch.allclose(found["features"], torch.stack([images[0, :2].mean(0), images[1, 0]]))
-    wide = PairBatch(torch.randn(2, 1, 2048), torch.ones(2, 1).bool(), batch.texts, batch.text_mask, batch.pair_ids)
-    narrow = OthersSplit(0.5, 0.5, 2).survey(run, wide, torch.randn(2, 1024))
-    assert [column.shape for column in narrow.values()] == [(2, WIDEST), (2, WIDEST)]
-    again = OthersSplit(0.5, 0.5, 2).survey(run, wide, torch.randn(2, 1024))
-    assert torch.equal(narrow["features"], again["features"])
+def test_without_vectors_nobody_can_say_and_that_is_told(data):
+    method, run = make(data)
+    run.untrained = lambda: None
+    for epoch in range(2):
+        method.epoch(epoch, run)
+    assert any("no vectors are there to judge by" in note for note in run.notes)
+    assert "repaired" not in run.columns
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_warm_up_counts_a_pair_as_far_as_the_others_trust_it(data, alone):
+    method, run = make(data, alone=alone, siblings={"weight": 0.0, "halves": 0.0})
+    run.sweep = lambda step, **streams: None
+    method.epoch(0, run)
+    trust = method.identification.trust
+    assert torch.allclose(trust, 1 - torch.from_numpy(method.identification.others.said["p_mismatch"]).float())
+    batch = data.batch(np.arange(BATCH))
+    method._warm_up(run, batch)
+    losses = method._loss("infonce_rce", *run.encode(method.net, batch)).detach()
+    weight = trust[:BATCH]
+    assert run.losses[-1] == pytest.approx(float((weight * losses).sum() / weight.sum()), rel=1e-5)
+
+
+def test_the_paper_asks_nobody(data):
+    torch.manual_seed(0)
+    net = build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data))
+    method, run = L2RM(L2RMConfig.paper(), lambda: net, BATCH), RecordingRun(data, BATCH)
+    run.untrained = None  # calling it would raise
+    method.epoch(0, run)
+    assert method.identification.trust is None
 
 
 def test_where_images_have_one_text_every_pair_trains_as_far_as_it_is_trusted(data):
@@ -156,9 +176,9 @@ def test_a_split_that_says_nothing_is_told(data, monkeypatch):
     assert any("nearly all pairs look mismatched" in note for note in run.notes)
 
 
-def test_a_split_that_finds_nobody_is_told(data, monkeypatch):
+def test_a_split_that_finds_nobody_is_told(data):
     method, run = make(data)
-    nobody = lambda given, repaired: np.zeros(len(given))  # noqa: E731
-    monkeypatch.setattr("mispair.methods.l2rm.judged_by_others.posterior_mismatched", nobody)
+    method.epoch(0, run)
+    method.identification.others.said["p_mismatch"][:] = 0.0
     method.epoch(1, run)
     assert any("no pair can be told to be mismatched" in note for note in run.notes)

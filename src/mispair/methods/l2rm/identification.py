@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mispair.functional.loss_split import trust_at_least, with_known
 from mispair.methods.l2rm.config import L2RMConfig
-from mispair.methods.l2rm.judged_by_others import FEATURES, TEXTS, OthersSplit
+from mispair.methods.l2rm.judged_by_others import OthersSplit
 from mispair.methods.l2rm.split import LossSplit
 from mispair.methods.l2rm.witness import Witness, standing
 from mispair.protocols import Run
@@ -21,7 +21,6 @@ from mispair.readback import to_host
 from mispair.types import Encoded, PairBatch, Split
 
 NEARLY_ALL = 0.95  # share of pairs called mismatched from which on the split says nothing
-PASSING = (FEATURES, TEXTS)  # columns of a survey that are used at once and never saved
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Identification:
     def __init__(self, config: L2RMConfig, batch_size: int) -> None:
         self.config, self.batch_size = config.split, batch_size
         self.losses = LossSplit(config, batch_size)
-        self.others = OthersSplit(config.split.history, config.split.matched_below, batch_size)
+        self.others = OthersSplit(config.split.matched_below, batch_size)
         self.witness = Witness()
         self.trust: Tensor | None = None
         self._by_others = False
@@ -58,19 +57,28 @@ class Identification:
         self.witness.said = None
         self.trust = torch.from_numpy(1 - self.witness.judge(columns)).float().to(device)
 
+    def ask_others(self, run: Run, device: torch.device) -> None:
+        """Before the first step: what all other pairs say of each is kept, and weighs the warm-up."""
+        if self.config.evidence not in ("auto", "others", "both"):
+            return
+        self.others.ask(run)
+        if self.others.said is not None:
+            trust = torch.from_numpy(1 - self.others.divide(run).p_mismatch).float().to(device)
+            self.trust = trust if self.trust is None else torch.minimum(self.trust, trust)
+
     def begin(self, alone: bool) -> None:
         """Before an epoch's survey; `alone`: every image has one text."""
-        self._by_others = self.config.evidence == "others" or (self.config.evidence in ("auto", "both") and alone)
+        asked = self.config.evidence == "others" or (self.config.evidence in ("auto", "both") and alone)
+        self._by_others = asked and self.others.said is not None
 
-    def survey(self, run: Run, batch: PairBatch, scores: Tensor, texts: Tensor) -> dict[str, Tensor]:
-        """What a split is made of, by pair of a batch: from its scores (B, B) and text vectors (B, D)."""
-        columns = {"loss": self.losses.loss(scores), **(standing(scores) if self.asks_witness else {})}
-        return columns | (self.others.survey(run, batch, texts) if self._by_others else {})
+    def survey(self, scores: Tensor) -> dict[str, Tensor]:
+        """What a split is made of, by pair of a batch: from its scores (B, B)."""
+        return {"loss": self.losses.loss(scores), **(standing(scores) if self.asks_witness else {})}
 
     def identify(self, run: Run, columns: Mapping[str, NDArray[Any]], device: torch.device) -> Identified:
         """Split all pairs by the columns of a survey (Eq. 4), record what they were split by, and set `trust`."""
         if self._by_others:
-            split = self.others.divide(run, columns)
+            split = self.others.divide(run)
             found = Identified(split, float(split.p_mismatch.mean()), True)
             run.record(**self.others.columns())
         else:

@@ -6,8 +6,8 @@ then in every step, on a matched and a mismatched batch:
   2. teach the transport cost on pairs known to match, hidden among mismatched     -> Rematching.teach  (Eq. 6)
   3. rematch the mismatched batch by masked partial transport                      -> Rematching.plan   (Eq. 7-9)
   4. train on the matched pairs and on the refined alignment                       -> _step             (Eq. 10-11)
-Beyond the paper, where an image has one text: pairs are judged by all others (`others`), train as much as they are
-trusted, and texts teach themselves (`siblings`).
+Beyond the paper, pairs are judged by all others before the first step (`judged_by_others`), which weighs the warm-up;
+where an image has one text, they train as much as they are trusted to the end, and texts teach themselves (`siblings`).
 
 Every ablation and study of the paper is a value of `L2RMConfig`. `paper()` and `official()` are the method as written
 and as released; the defaults are what measured best. The differences, with reasons, are in PAPERS.md.
@@ -28,7 +28,7 @@ from mispair.methods.base import MethodBase, scores_of, weighed
 from mispair.methods.l2rm.candidates import VECTORS, make_candidates
 from mispair.methods.l2rm.config import L2RMConfig, Reduction
 from mispair.methods.l2rm.costs import make_cost
-from mispair.methods.l2rm.identification import PASSING, Identification, rather_matched
+from mispair.methods.l2rm.identification import Identification, rather_matched
 from mispair.methods.l2rm.rematching import Rematching
 from mispair.methods.l2rm.siblings import SiblingLoss
 from mispair.methods.l2rm.witness import standing
@@ -74,6 +74,8 @@ class L2RM(MethodBase[L2RMConfig]):
         if epoch == 0 and self.identification.asks_witness:
             columns = run.survey(lambda batch: standing(scores_of(self.net, *run.encode(self.net, batch))))
             self.identification.ask_witness(columns, self.device)
+        if epoch == 0:
+            self.identification.ask_others(run, self.device)
         if epoch < self.config.warmup_epochs:
             self.siblings.half_share = 1.0
             run.sweep(self._warm_up, batch=None, **self.siblings.streams("batch"))
@@ -109,7 +111,7 @@ class L2RM(MethodBase[L2RMConfig]):
     def _split(self, run: Run) -> Split:
         """Identify mismatched pairs (Sec. 4.1) from one pass over all pairs, and prepare what rematches them."""
         self.identification.begin(self.siblings.none)
-        columns = run.survey(lambda batch: self._survey(run, batch), passing=(*VECTORS, *PASSING))
+        columns = run.survey(lambda batch: self._survey(run, batch), passing=VECTORS)
         found = self.identification.identify(run, columns, self.device)
         self.siblings.half_share = min(1.0, 2 * found.rate)  # texts teach as much as pairs fail to
         self.rematching.begin(found.split, found.apart, columns, run.image_of)
@@ -124,7 +126,7 @@ class L2RM(MethodBase[L2RMConfig]):
             "cost": self.rematching.transport_cost(scores, images, texts).diagonal(),
             "given": scores.diagonal(),
             "best": others.amax(0),
-            **self.identification.survey(run, batch, scores, self.net.pool_texts(texts)),
+            **self.identification.survey(scores),
             **self.candidates.survey(self.net, images, texts),
         }
 

@@ -73,8 +73,6 @@ def _how_sure(run: RunRecord | None, audit: Verdicts | None) -> str:
 
 def _cautions(run: RunRecord | None, audit: Verdicts | None) -> list[str]:
     said = []
-    if audit is None and run is not None and not run.summary.get("bimodal", True):
-        said.append("The losses do not show two groups: take the split as a guess.")
     if run is not None and not run.summary:
         said.append("The run is not finished: these are the figures of its best epoch so far.")
     return said
