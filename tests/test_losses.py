@@ -127,6 +127,20 @@ def test_gradients(kind):
         (lambda: RobustContrastiveLoss()(*embeddings(3), targets=torch.ones(3, 4)), r"must be \(3, 3\)"),
         (lambda: RobustContrastiveLoss()(*embeddings(3), targets=torch.ones(3)), "must be a matrix"),
         (lambda: RobustContrastiveLoss()(*embeddings(3), reduction="sum"), "mean or none, got 'sum'"),
+        (
+            lambda: RobustContrastiveLoss()(*embeddings(3), weights=torch.tensor([1.0, -0.5, 1.0])),
+            r"weights must be numbers of at least 0, got -0\.5",
+        ),
+        (
+            lambda: RobustContrastiveLoss()(*embeddings(2), weights=torch.tensor([1.0, float("nan")])),
+            "weights must be numbers of at least 0, got nan",
+        ),
+        (
+            lambda: RobustContrastiveLoss("sigmoid")(
+                *embeddings(2), targets=torch.tensor([[1.0, 0], [float("inf"), 1]])
+            ),
+            "targets must be numbers of at least 0, got inf",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(call, message):
@@ -139,33 +153,56 @@ def test_the_example_runs():
 
 
 WORLD = 2
+CASES = [(kind, local_loss, soft) for kind in KINDS for local_loss in (False, True) for soft in (False, True)]
 
 
-def _process(rank, folder, kind, local_loss):
+def _given(soft):
+    """Six pairs with weights, and soft targets or the given pairs."""
+    weights = torch.linspace(0.0, 1, 6, dtype=torch.float64)
+    targets = torch.rand(6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    return *embeddings(6), weights, targets if soft else None
+
+
+def _process(rank, folder):
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=WORLD)
-    images, texts = embeddings(6)
     mine = slice(3 * rank, 3 * rank + 3)
-    own = [side[mine].clone().requires_grad_() for side in (images, texts)]
-    weights = torch.linspace(0.5, 1, 6, dtype=torch.float64)[mine]
-    targets = torch.rand(6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    loss = RobustContrastiveLoss(kind, 0.2, gather=True, local_loss=local_loss).double()
-    value = loss(*own, weights=weights, targets=targets)
-    value.backward()
-    torch.save([value.detach(), *(side.grad for side in own)], f"{folder}/{rank}.pt")
+    found = []
+    for kind, local_loss, soft in CASES:
+        images, texts, weights, targets = _given(soft)
+        own = [side[mine].clone().requires_grad_() for side in (images, texts)]
+        loss = RobustContrastiveLoss(kind, 0.2, learn_temperature=True, bias=-2, gather=True, local_loss=local_loss)
+        value = loss.double()(*own, weights=weights[mine], targets=targets)
+        value.backward()
+        learned = [p.grad for p in loss.parameters() if p.requires_grad]
+        found.append([value.detach(), *(side.grad for side in own), *learned])
+    torch.save(found, f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize(("kind", "local_loss"), [("infonce_rce", True), ("sigmoid", False)])
-def test_several_processes_are_one(tmp_path, kind, local_loss):
-    multiprocessing.spawn(_process, (str(tmp_path), kind, local_loss), nprocs=WORLD)
-    images, texts = (side.requires_grad_() for side in embeddings(6))
-    weights = torch.linspace(0.5, 1, 6, dtype=torch.float64)
-    targets = torch.rand(6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    whole = RobustContrastiveLoss(kind, 0.2).double()(images, texts, weights=weights, targets=targets)
+@pytest.fixture(scope="module")
+def by_processes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("processes")
+    multiprocessing.spawn(_process, (str(folder),), nprocs=WORLD)
+    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(WORLD)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_several_processes_are_one(by_processes, case):
+    """Weights, soft targets and what is learned of the temperature and the bias, of every kind."""
+    kind, _, soft = case
+    images, texts, weights, targets = _given(soft)
+    images.requires_grad_()
+    texts.requires_grad_()
+    loss = RobustContrastiveLoss(kind, 0.2, learn_temperature=True, bias=-2).double()
+    whole = loss(images, texts, weights=weights, targets=targets)
     whole.backward()
-    parts = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(WORLD)]
+    parts = [found[CASES.index(case)] for found in by_processes]
     assert torch.allclose(torch.stack([value for value, *_ in parts]).mean(), whole)
     for side, grad in ((1, images.grad), (2, texts.grad)):
         # What averaging over processes makes of it is the gradient of the whole batch.
         assert torch.allclose(torch.cat([part[side] for part in parts]) / WORLD, grad)
+    learned = [p.grad for p in loss.parameters() if p.requires_grad]
+    assert len(learned) == (2 if kind == "sigmoid" else 1)
+    for k, grad in enumerate(learned, 3):
+        assert torch.allclose(torch.stack([part[k] for part in parts]).mean(), grad)

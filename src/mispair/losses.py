@@ -99,7 +99,7 @@ class RobustContrastiveLoss(nn.Module):
                 `sigmoid` reads each cell as a probability. By default the given pairs: the identity.
             reduction: "mean" for a scalar, "none" for one loss per pair: (N,), or (n,) with `local_loss`.
 
-        Raises InputError for shapes that do not fit.
+        Raises InputError for shapes that do not fit, and on a processor for weights and targets below 0 or NaN.
         """
         _check(images, texts, weights, targets, reduction)
         images, texts = normalize(images, dim=-1), normalize(texts, dim=-1)
@@ -148,8 +148,16 @@ def _check(images: Tensor, texts: Tensor, weights: Tensor | None, targets: Tenso
         raise InputError(f"weights must be one per pair, shape ({len(images)},), got {tuple(weights.shape)}")
     if targets is not None and targets.ndim != 2:
         raise InputError(f"targets must be a matrix of images by texts, got shape {tuple(targets.shape)}")
+    for name, given in (("weights", weights), ("targets", targets)):
+        # Looking at the values would make the host wait for an accelerator.
+        if given is not None and given.device.type == "cpu" and not bool(((given >= 0) & given.isfinite()).all()):
+            raise InputError(f"{name} must be numbers of at least 0, got {_first_wrong(given)}")
     if reduction not in ("mean", "none"):
         raise InputError(f"reduction must be mean or none, got {reduction!r}")
+
+
+def _first_wrong(given: Tensor) -> float:
+    return float(given.detach()[~((given >= 0) & given.isfinite())][0])
 
 
 def _world() -> int:

@@ -160,6 +160,7 @@ class Method(Protocol):
     modules: Mapping[str, nn.Module]  # one optimizer and one checkpoint entry per key
     networks: Mapping[str, RetrievalModule]  # those of `modules` whose mean score ranks: validation, audit, search
     rate_scale: Mapping[str, float]  # learning rate of a module relative to the run's; 1 where not named
+    teacher: float  # not 0: surveys ask the running mean of the networks' steps, with this decay where the run has none
 
     def epoch(self, epoch: int, run: Run) -> None: ...
 

@@ -277,6 +277,6 @@ def test_a_broken_torchvision_is_recognised(folder, tmp_path: Path, monkeypatch:
     monkeypatch.delitem(sys.modules, "torchvision", raising=False)
     encoder = open_encoder(str(folder("clip")))
     monkeypatch.setattr(encoder, "_load", lambda *a, **k: __import__("torchvision"))
-    del encoder.__dict__["_processor"]
+    del encoder.__dict__["processor"]
     with pytest.raises(InputError, match=r"nms does not exist.*pip uninstall torchvision"):
         encoder.prepare(PICTURES[0])

@@ -108,6 +108,28 @@ def test_the_sigmoid_loss_asks_of_every_cell() -> None:
         sigmoid_loss(scores, 0.0)
 
 
+def test_with_the_bias_of_siglip_it_starts_with_the_loss_of_the_library(tmp_path: Path) -> None:
+    """temperature 0.05 and bias -0.5 here are a scale of 20 and a bias of -10 there."""
+    transformers = pytest.importorskip("transformers")
+    hubs = pytest.importorskip("tests.encoders.hubs")
+    hubs.siglip(tmp_path)
+    library = transformers.SiglipModel.from_pretrained(tmp_path).eval()
+    library.logit_scale.data.fill_(float(np.log(20)))
+    library.logit_bias.data.fill_(-10.0)
+    rng = torch.Generator().manual_seed(0)
+    pixels, ids = torch.randn(5, 3, 32, 32, generator=rng), torch.randint(3, 60, (5, 16), generator=rng)
+    with torch.no_grad():
+        theirs = library(input_ids=ids, pixel_values=pixels, return_loss=True)
+    config = load_config(CONFIGS / "f30k" / "l2rm-dual-siglip2.yaml")
+    assert (config.method.matched_loss, config.method.temperature, config.model.bias) == ("sigmoid", 0.05, -0.5)
+    head = build_model(config.model, InputSizes(image_width=16, text_width=16)).eval()
+    real = torch.ones(5, 1, dtype=torch.bool)
+    sides = [side[:, None].detach() for side in (theirs.image_embeds, theirs.text_embeds)]
+    scores = head.link(head.similarity(head.encode_images(sides[0], real), head.encode_texts(sides[1], real)))
+    ours = pair_loss(scores, config.method.matched_loss, temperature=config.method.temperature).mean()
+    torch.testing.assert_close(ours.detach(), theirs.loss, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("family", "kind"), [("clip", "CLIPModel"), ("siglip", "SiglipModel")])
 def test_on_a_hub_model_it_starts_with_the_scores_of_the_library(tmp_path: Path, family: str, kind: str) -> None:
     transformers = pytest.importorskip("transformers")

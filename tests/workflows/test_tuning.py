@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import numpy as np
@@ -17,7 +16,7 @@ from mispair.encoders.registry import open_encoder
 from mispair.encoders.tower_inputs import TowerInputs
 from mispair.encoders.towers import LoRA, Towers, with_marks
 from mispair.errors import InputError
-from mispair.methods import method_names, method_preset
+from mispair.methods import method_names
 from mispair.models import InputSizes, build_model
 from mispair.models.dual import DualConfig
 from mispair.runtime.engine import Engine, EngineConfig
@@ -25,39 +24,13 @@ from mispair.workflows.export import export
 from mispair.workflows.networks import network_maker
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
-from tests.data.picture_samples import picture
 from tests.data.samples import run as run_cli
-from tests.encoders import hubs
-
-WORDS = hubs.WORDS
-FAMILIES = ("clip", "siglip", "siglip2")
+from tests.workflows.tower_runs import FAMILIES, configured, make_hub
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
-    """Folders of weights of every architecture, and pictures with captions."""
-    root = tmp_path_factory.mktemp("hub")
-    for family in (*FAMILIES, "dinov2", "bert"):
-        getattr(hubs, family)(root / family)
-    (root / "pictures").mkdir()
-    rng = np.random.default_rng(0)
-    with open(root / "pairs.csv", "w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["filepath", "title", "split"])
-        for k in range(40):
-            (root / "pictures" / f"{k}.png").write_bytes(picture(k, size=(40, 36)))
-            split = "train" if k < 24 else "dev" if k < 32 else "test"
-            table.writerow([f"{k}.png", " ".join(rng.choice(WORDS, 4)), split])
-    return root
-
-
-def configured(hub, encoder="clip", *sets, method="plain"):
-    data = [f"data.path={hub / 'pairs.csv'}", f"data.images={hub / 'pictures'}", f"data.encoder={hub / encoder}"]
-    short = ["train.epochs=2", "train.batch_size=8", "train.lr=1e-3"]
-    warmup = ["method.warmup_epochs=1"] if "warmup_epochs" in method_preset(method).model_dump() else []
-    model = ["model.name=dual", "model.tune=lora"]
-    named = [f"method.name={'l2rm' if method == 'plain' else 'plain'}", f"method.name={method}"]
-    return load_config(sets=[*data, "data.live=true", *model, *named, *short, *warmup, *sets])
+    return make_hub(tmp_path_factory.mktemp("hub"))
 
 
 @pytest.mark.parametrize("encoder", FAMILIES)
@@ -119,14 +92,46 @@ def test_the_engine_steps_each_group_at_its_own_rate(hub):
     assert [group["lr"] for group in engine.optimizers["net"].param_groups] == [1.0, 0.1]
 
 
-def test_checkpointing_gives_the_same_gradients(hub):
-    found = []
+def test_checkpointing_gives_the_same_gradients_and_computes_layers_twice(hub):
+    found, computed = [], []
     for checkpointing in (False, True):
         towers = Towers(TowerInputs(str(hub / "siglip")), "full", checkpointing=checkpointing).train()
+        layers = [m for name, m in towers.named_modules() if "vision" in name and name.endswith("mlp.fc1")]
+        passes = []
+        for layer in layers:
+            layer.register_forward_hook(lambda *_, passes=passes: passes.append(1))
         pixels = torch.randn(3, 3 * 32 * 32, generator=torch.Generator().manual_seed(0))
         towers.see(pixels).sum().backward()
         found.append([p.grad for p in towers.parameters() if p.grad is not None])
+        computed.append(len(passes))
     torch.testing.assert_close(*found)
+    assert computed == [3, 3 + 2], "two layers of the encoder again; the pooling head keeps what it computed"
+
+
+def test_the_mean_of_the_steps_is_kept_of_towers_too(hub, tmp_path):
+    config = configured(hub, "clip", "model.tune=full", "model.locked=1", "train.average=0.9", "train.epochs=1")
+    trainer = train(config, tmp_path / "run", summarize=False).training.trainer
+    average, net = trainer.engine.averages["net"], trainer.method.modules["net"]
+    saved = load_run(tmp_path / "run").models[0].state_dict()
+    learned = [name for name, parameter in net.named_parameters() if parameter.requires_grad]
+    assert all(torch.equal(saved[name], mean) for name, mean in zip(learned, average.mean, strict=True))
+    last = net.state_dict()
+    assert [name for name in learned if not torch.equal(saved[name], last[name])]
+
+
+def test_locked_layers_and_slow_ones_stay_where_they_are_told(hub, tmp_path):
+    """After training: what is locked has not moved, and a lower layer at a rate of nearly 0 hardly has."""
+    sets = ("model.tune=full", "model.locked=1", "model.layer_decay=1", "model.tower_rate=1e-6", "model.hidden=4")
+    net = train(configured(hub, "clip", *sets), tmp_path / "run", summarize=False).training.trainer.method.modules[
+        "net"
+    ]
+    start = Towers(TowerInputs(str(hub / "clip")), "full").state_dict()
+    moved = {name: (p - start[name]).abs().max().item() for name, p in net.towers.named_parameters()}
+    locked = [name for name in moved if ".layers.0." in name or "embeddings" in name]
+    assert locked
+    assert all(moved[name] == 0 for name in locked)
+    assert 0 < max(moved.values()) < 1e-6
+    assert net.images.outer.weight.abs().max() > 1e-4, "the head goes at the rate of the run"
 
 
 def test_a_stopped_training_of_towers_goes_on_to_the_same_end(hub, tmp_path):
@@ -199,6 +204,14 @@ def test_what_cannot_be_tuned_is_refused_in_one_sentence(hub, tmp_path, what):
     with pytest.raises(InputError, match=sentence) as refused:
         begin()
     assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_weights_that_are_all_zero_are_refused_before_training(hub, tmp_path):
+    rows = (hub / "pairs.csv").read_text().splitlines()
+    (tmp_path / "pairs.csv").write_text("\n".join([f"{rows[0]},trust", *(f"{row},0" for row in rows[1:])]))
+    with pytest.raises(InputError, match="the weights 'trust' of all 24 training pairs are 0"):
+        train(configured(hub, "clip", f"data.path={tmp_path / 'pairs.csv'}", "data.weights=trust"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -17,9 +17,9 @@ def export(
 ) -> None:
     """Write the best networks of a run with a model card, for programs that do not know mispair.
 
-    safetensors: weights and how to build the networks. onnx: one graph per side (vse and dual), compared with the
-    networks by onnxruntime before it is written. transformers, sentence-transformers: the towers of `train --tune
-    lora` or `full`, merged, in the format they came in, compared with the run before they are written.
+    safetensors: weights and how to build the networks. onnx: one graph per side (vse and dual, trained towers too),
+    compared with the networks by onnxruntime before it is written. transformers, sentence-transformers: the towers of
+    `train --tune lora` or `full`, merged, in the format they came in, compared with the run before they are written.
 
     Examples:
 

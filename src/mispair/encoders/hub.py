@@ -55,7 +55,7 @@ class HubEncoder:
 
     def prepare(self, picture: Image) -> NDArray[np.float32]:
         """As the model's own processor does: (3, S, S), or for SigLIP 2 of any shape patches (P, values + 3)."""
-        made = self._processor(images=picture, return_tensors="np")
+        made = self.processor(images=picture, return_tensors="np")
         pixels: NDArray[np.float32] = np.asarray(made["pixel_values"][0], np.float32)
         if self.family != "siglip2":
             return pixels
@@ -176,9 +176,9 @@ class HubEncoder:
         """The side pictures are resized to, and the patches a side."""
         patch = self._vision.patch_size
         if self.family == "siglip2":
-            patches = math.isqrt(self._processor.max_num_patches)
+            patches = math.isqrt(self.processor.max_num_patches)
             return patches * patch, patches
-        sizes = [dict(getattr(self._processor, key, None) or {}) for key in ("crop_size", "size")]
+        sizes = [dict(getattr(self.processor, key, None) or {}) for key in ("crop_size", "size")]
         cropped, resized = (max(size.values(), default=0) for size in sizes)
         return resized or cropped, (cropped or resized) // patch
 
@@ -235,7 +235,7 @@ class HubEncoder:
         return model.to(self._device).requires_grad_(False).eval()
 
     @cached_property
-    def _processor(self) -> Any:
+    def processor(self) -> Any:
         with _explained(self.name):
             return self._load("AutoImageProcessor", backend="pil")
 

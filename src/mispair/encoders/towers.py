@@ -1,13 +1,13 @@
 """Towers: the networks of hub models as one module that learns, whole or by adapters of low rank (LoRA, by peft).
 
 Letters: B items, L pieces of a text, F numbers of a prepared picture, D width.
-What proves it: tests/encoders/test_towers.py, against the libraries' own outputs.
+What proves it: tests/workflows/test_tuning.py, against the libraries' own outputs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,7 +82,11 @@ class Towers(nn.Module):
                 places = torch.arange(filled.shape[1], device=filled.device) + words["attention_mask"].sum(1)[:, None]
                 filled = filled.gather(1, places % filled.shape[1])
             words["input_ids"] = filled
-        return encoder.read(_bare(self.networks[-1]), words)[0]
+        return self.read_words(words)
+
+    def read_words(self, words: Mapping[str, Tensor]) -> Tensor:
+        """What the tokenizer makes of texts, by its names, (B, L) each -> (B, D)."""
+        return self.inputs.words.read(_bare(self.networks[-1]), words)[0]
 
     def rates(self, decay: float) -> dict[str, float]:
         """The learning rate of each parameter relative to the uppermost layer's: `decay` times less a layer below."""

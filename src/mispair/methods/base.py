@@ -59,6 +59,7 @@ class MethodBase(Generic[C]):
         self.networks: Mapping[str, RetrievalModule] = {name: make_network() for name in self.network_names}
         self.modules: Mapping[str, nn.Module] = dict(self.networks)
         self.rate_scale: Mapping[str, float] = {}
+        self.teacher = 0.0
 
     @property
     def net(self) -> RetrievalModule:

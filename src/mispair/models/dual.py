@@ -6,8 +6,8 @@ head   the towers are frozen and their vectors are the input. A small adapter pe
 lora   adapters of low rank inside the towers, which read pixels and pieces of texts.
 full   the towers whole, or all but their lowest layers.
 
-What proves it: tests/models/test_dual.py, against the cosines of the vectors themselves; tests/models/test_towers.py,
-against the libraries' own outputs.
+What proves it: tests/models/test_dual.py, against the cosines of the vectors themselves;
+tests/workflows/test_tuning.py, against the libraries' own outputs.
 """
 
 from __future__ import annotations

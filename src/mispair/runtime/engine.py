@@ -51,7 +51,7 @@ class Engine:
         self.scaler = torch.amp.GradScaler(enabled=config.precision == "fp16")
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         self.modules: Mapping[str, nn.Module] = {}
-        self.averages: dict[str, WeightAverage] = {}  # of the modules that are judged by their mean
+        self.averages: dict[str, WeightAverage] = {}  # of the modules whose mean is asked
         self._chunked: list[ChunkedEncoding] = []  # of this step, whose encoders wait for their gradients
         self.steps = 0  # optimizer steps taken, all modules together
         self.learned = self.judged = 0.0  # pairs encoded with and without gradient, of all networks; a side is half
@@ -65,7 +65,7 @@ class Engine:
     ) -> None:
         """Place the modules, give each its optimizer, and make all processes start from the same parameters.
 
-        The modules named in `averaged` are judged and saved by the mean of their steps if `decay` is not 0.
+        Of the modules named in `averaged` the running mean of their steps is kept if `decay` is not 0.
         """
         self.modules = modules
         for name, module in modules.items():

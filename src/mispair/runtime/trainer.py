@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,7 +88,7 @@ class Trainer:
         self.config, self.engine, self.data, self.method = config, engine, data, method
         self.evaluator, self.journal, self.streams = evaluator, journal, streams
         self.folder, self.about, self.on_epoch = folder, about, on_epoch
-        engine.adopt(method.modules, method.rate_scale, method.networks, config.average)
+        engine.adopt(method.modules, method.rate_scale, method.networks, config.average or method.teacher)
         self.progress = RunProgress()
         self.run = EpochRun(config, engine, data, method, journal, streams, self._heed)
         self._epoch_start: dict[str, Any] = {}
@@ -167,8 +168,12 @@ class Trainer:
 
     def _validate(self) -> dict[str, float]:
         shared = sharing(self.engine.world > 1)
-        with self.engine.averaged(), evaluation_mode(*self.method.modules.values()), shared:
+        with self._kept(), evaluation_mode(*self.method.modules.values()), shared:
             return self.evaluator(list(self.method.networks.values()))
+
+    def _kept(self) -> AbstractContextManager[None]:
+        """The networks as the run judges and keeps them; a mean that a method alone asked for is for its surveys."""
+        return self.engine.averaged() if self.config.average else nullcontext()
 
     def _keep_best(self, epoch: int, metrics: dict[str, float]) -> None:
         value = metrics[self.evaluator.primary]
@@ -176,7 +181,7 @@ class Trainer:
             self.progress.best, self.progress.best_epoch, self.progress.stale = value, epoch, 0
             self.progress.best_metrics = metrics
             if self.engine.leads:
-                with self.engine.averaged():
+                with self._kept():
                     save_model(self.folder.model_file, self.method.networks, self.about)
         else:
             self.progress.stale += 1

@@ -3,7 +3,8 @@
 safetensors   model.safetensors (weights by network), config.json, vocabulary.json where texts are words
 transformers  towers that were trained, merged, as the library saves them (`mispair.workflows.export_towers`)
 sentence-transformers   the same as a SentenceTransformer
-onnx          images.onnx and texts.onnx: features in, vectors out whose products are cosines; the other files beside
+onnx          images.onnx and texts.onnx: features in, vectors out whose products are cosines; trained towers take
+              prepared pictures and captions, the preparation lies beside (`mispair.workflows.onnx_towers`)
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ import torch
 from torch import nn
 
 from mispair.atomic import make_atomically, write_text
-from mispair.encoders.registry import list_encoders
 from mispair.errors import InputError
+from mispair.models.dual import Dual
 from mispair.models.own import OwnConfig
 from mispair.runtime.checkpoint import load_model
 from mispair.runtime.run_folder import RunFolder
 from mispair.version import __version__
+from mispair.workflows.export_card import export_card
 from mispair.workflows.export_towers import write_sentence_transformers, write_transformers
-from mispair.workflows.model_card import model_card
-from mispair.workflows.onnx_graph import OPSET, Side, side_graph
+from mispair.workflows.onnx_graph import Side, side_graph
+from mispair.workflows.onnx_towers import SIDES, write_towers
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 Format = Literal["safetensors", "onnx", "transformers", "sentence-transformers"]
@@ -54,7 +56,7 @@ def export(folder: Path, out: Path, to: str) -> Path:
     with make_atomically(out) as hidden:
         made = hidden / "export"
         made.mkdir()
-        card = _card(run, to)
+        card = export_card(run, to)
         if to == "onnx":
             _write_onnx(run, made)
         elif to == "transformers":
@@ -63,7 +65,7 @@ def export(folder: Path, out: Path, to: str) -> Path:
             write_sentence_transformers(run, made, hidden / "base")
         else:
             shutil.copyfile(run.files.model_file, made / "model.safetensors")
-        facts = "mispair.json" if to.endswith("transformers") else "config.json"
+        facts = "mispair.json" if to.endswith("transformers") or (to == "onnx" and _towers(run)) else "config.json"
         write_text(made / facts, json.dumps(_facts(run), indent=2) + "\n")
         if run.vocabulary is not None:
             write_text(made / "vocabulary.json", run.vocabulary.to_json())
@@ -79,8 +81,10 @@ def _write_onnx(run: TrainedRun, folder: Path) -> None:
         import onnxruntime
     except ImportError:
         raise InputError("ONNX needs the extra 'export': pip install 'mispair[export]'") from None
-    sides: tuple[Side, Side] = ("images", "texts")
-    for side in sides:
+    if towers := _towers(run):
+        write_towers(towers, folder)
+        return
+    for side in SIDES:
         path = folder / f"{side}.onnx"
         onnx.save(side_graph(run.models, side), str(path))
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -89,6 +93,11 @@ def _write_onnx(run: TrainedRun, folder: Path) -> None:
         apart = float(np.abs(found - _reference(run, side, values, mask)).max())
         if not apart <= _EQUAL:
             raise InputError(f"{side}.onnx gives vectors that are {apart:.1g} off, more than {_EQUAL:g}: not exported")
+
+
+def _towers(run: TrainedRun) -> list[Dual]:
+    """The networks of a run whose towers were trained; none of others."""
+    return [model for model in run.models if isinstance(model, Dual) and model.towers is not None]
 
 
 def _probe(run: TrainedRun, side: Side) -> tuple[torch.Tensor, torch.Tensor]:
@@ -126,63 +135,5 @@ def _facts(run: TrainedRun) -> dict[str, Any]:
         "cells": data.cells,
         "texts": "words" if run.vocabulary is not None else "vectors",
         "max_words": data.max_words,
-        "data_hash": run.metrics["data"]["hash"],
+        **{f"data_{key}": value for key, value in run.metrics["data"].items() if key.endswith("hash")},
     }
-
-
-def _card(run: TrainedRun, to: str) -> str:
-    card = model_card(run.config, run.metrics).rsplit("\n`mispair evaluate .`", 1)[0]
-    rate = run.metrics.get("mismatch_rate")
-    estimated = "" if rate is None else f"- mismatched training pairs, as the method itself estimates: {rate:.1%}\n"
-    return f"{card}\n{_base(run)}{estimated}\n## Files\n\n{_how_to_read(run, to)}"
-
-
-def _base(run: TrainedRun) -> str:
-    """Where the features come from, and under which licence."""
-    name = run.config.data.encoder
-    if name is None:
-        return "- features: as they came with the data\n"
-    licence = next((about.licence for about in list_encoders() if about.name == name and about.licence), None)
-    known = f"licence: {licence}" if licence else "look up its licence before you share this model"
-    return f"- features: pictures and captions through the encoder `{name}` ({known})\n"
-
-
-def _how_to_read(run: TrainedRun, to: str) -> str:
-    words = run.vocabulary is not None
-    if to == "transformers":
-        return (
-            "A checkpoint of transformers, adapters merged; `mispair.json` says how it was trained.\n\n"
-            "```python\nfrom transformers import AutoModel, AutoProcessor\n\n"
-            'model, processor = AutoModel.from_pretrained("."), AutoProcessor.from_pretrained(".")\n```\n'
-        )
-    if to == "sentence-transformers":
-        return (
-            "A SentenceTransformer for pictures and captions; `mispair.json` says how it was trained.\n\n"
-            "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
-            'vectors = SentenceTransformer(".").encode(["a dog on a beach"])\n```\n'
-        )
-    ids = "word ids of `vocabulary.json`, (items, words) int64" if words else "vectors, (items, parts, width) float32"
-    if to == "onnx":
-        return (
-            f"`images.onnx` and `texts.onnx` (opset {OPSET}) take `values` and `mask` (items, parts), bool, real parts"
-            " first, and give `vectors` (items, width); the products of the vectors of both sides are cosines. `values`"
-            f" are features (items, parts, width) float32 of images, and of texts {ids}.\n\n"
-            "```python\n"
-            "import numpy as np\nimport onnxruntime\n\n"
-            'session = onnxruntime.InferenceSession("images.onnx")\n'
-            'vectors = session.run(None, {"values": features[:, None], "mask": np.ones((len(features), 1), bool)})[0]\n'
-            "```\n"
-        )
-    return (
-        "`model.safetensors` holds the weights, named by network; `config.json` how the networks are built and what"
-        f" they read: features (items, parts, width) of images, and of texts {ids}.\n\n"
-        "```python\n"
-        "import json\n\nfrom safetensors.torch import load_file\n\n"
-        "from mispair.models import MODELS, InputSizes, build_model\n\n"
-        'facts, weights = json.load(open("config.json")), load_file("model.safetensors")\n'
-        'name = facts["networks"][0]\n'
-        'model = build_model(MODELS.parse(facts["model"]), InputSizes(**facts["sizes"]))\n'
-        'own = {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}\n'
-        "model.load_state_dict(own)\n"
-        "```\n"
-    )

@@ -46,8 +46,11 @@ def finish(training: Training) -> dict[str, Any]:
             "forward_passes": round(trainer.engine.judged / len(data), 2),
         },
     }
+    if isinstance(trainer.evaluator, RecallEvaluator):
+        summary["data"]["dev_hash"] = trainer.evaluator.data.content_hash
     if _has_test(config.data):
         test = open_split(config.data, "test", vocabulary=data.vocabulary)
+        summary["data"]["test_hash"] = test.content_hash
         summary["test"] = RecallEvaluator(test)(best_models(training))
     summary |= _estimated_rate(training) | _split_summary(training)
     rematching = folder.rematching()

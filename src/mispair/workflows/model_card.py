@@ -41,12 +41,18 @@ def model_card(config: RunConfig, summary: dict[str, Any]) -> str:
         f"forward passes over the pairs, all networks together; {cost['steps']:,} optimizer steps, "
         f"{summary['seconds']:.0f} seconds",
         f"- best epoch: {summary['best_epoch'] + 1} of {config.train.epochs}, seed {config.seed}",
-        f"- data hash: `{summary['data']['hash'][:16]}`, noise: {summary['noise']['text']}",
+        f"- data hash: {_hashes(summary['data'])}, noise: {summary['noise']['text']}",
         "",
         "`mispair evaluate .` scores it again; `mispair train --config config.yaml -o elsewhere` repeats the run.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _hashes(data: dict[str, Any]) -> str:
+    """Of the training pairs, and of those the recalls were measured on where that is known."""
+    others = [f"{split} `{data[key][:16]}`" for split in ("dev", "test") if (key := f"{split}_hash") in data]
+    return ", ".join([f"`{data['hash'][:16]}`", *others])
 
 
 def _code(text: str) -> str:

@@ -1,4 +1,6 @@
-"""The two sides of trained networks as ONNX graphs, node by node: `vse` with mean pooling, and `dual`.
+"""The two sides of networks on features as ONNX graphs, node by node: `vse` with mean pooling, and heads of `dual`.
+
+Towers that were trained are written by `mispair.workflows.onnx_towers`.
 
 A graph takes `values` (items, parts, width) float32, or (items, words) int64, and `mask` (items, parts) bool, real
 parts first, and gives `vectors` (items, width): the products of both sides' vectors are the cosines, of several
@@ -122,10 +124,6 @@ class _Graph:
 
 def _vectors(graph: _Graph, model: RetrievalModel, side: Side, name: str) -> str:
     if isinstance(model, Dual):
-        if model.towers is not None:
-            raise InputError(
-                "towers are not written as ONNX here; export them --to transformers, whose own tools convert them"
-            )
         return _dual(graph, model, side, name)
     if isinstance(model, VSE) and model.config.pooling == "mean":  # type: ignore[attr-defined]
         return _vse(graph, model, side, name)

@@ -18,11 +18,16 @@ _COPIES = 4  # of every weight while training: itself, its gradient, and the two
 
 
 def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: torch.device) -> None:
-    """Raise InputError for too few pairs, or for networks that do not fit into memory."""
+    """Raise InputError for too few pairs, pairs that all count nothing, or networks that do not fit into memory."""
     if len(data) < FEWEST:
         raise InputError(
             f"{data.name} has {len(data)} pairs to train on; matched and mismatched ones cannot be told apart in fewer "
             f"than {FEWEST}"
+        )
+    if data.table.weights is not None and not data.table.weights.any():
+        raise InputError(
+            f"the weights {config.data.weights!r} of all {len(data)} training pairs are 0, so nothing would be learned;"
+            " give some pairs a weight above 0, or leave --weights out"
         )
     values = config.model.model_dump().values()
     if isinstance(config.model, OwnConfig) or max((v for v in values if type(v) is int), default=0) <= _USUAL:

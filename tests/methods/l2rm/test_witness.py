@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.methods.l2rm.witness import GIVEN, OTHER, Witness, standing
+from mispair.methods.l2rm.method import L2RM
+from mispair.methods.l2rm.witness import GIVEN, OTHER, TEACHER, Witness, standing
+from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.runtime.checkpoint import load_model
+from mispair.runtime.engine import Engine
 from mispair.workflows.train import train
 from tests.synthetic import stopping_engine, tiny_config
 
@@ -62,3 +65,47 @@ def test_training_with_a_witness_goes_on_to_the_same_end(tmp_path, evidence):
         train(config, folder, resume=True, summarize=False)
         whole, cut = (load_model(f / "model.safetensors")[0]["net"] for f in (tmp_path / "whole", folder))
         assert all(torch.equal(whole[key], cut[key]) for key in whole)
+
+
+def test_later_epochs_ask_the_mean_of_the_steps_and_the_last_network_is_kept(tmp_path, monkeypatch):
+    """The mean by hand, from the weights after every step; default evidence asks the network of the time."""
+    seen = {"steps": [], "surveys": [], "judged": []}
+
+    def weights(net):
+        return torch.cat([p.detach().flatten() for p in net.parameters() if p.requires_grad])
+
+    minimize, survey, evaluate = Engine.minimize, L2RM._survey, RecallEvaluator.__call__
+
+    def step(engine, name, loss):
+        if name == "net" and not seen["steps"]:
+            seen["steps"].append(weights(engine.modules["net"]))
+        minimize(engine, name, loss)
+        if name == "net":
+            seen["steps"].append(weights(engine.modules["net"]))
+
+    def asked(method, run, batch):
+        seen["surveys"].append((len(seen["steps"]), weights(method.net)))
+        return survey(method, run, batch)
+
+    def judged(evaluator, models):
+        seen["judged"].append(weights(models[0]))
+        return evaluate(evaluator, models)
+
+    monkeypatch.setattr(Engine, "minimize", step)
+    monkeypatch.setattr(L2RM, "_survey", asked)
+    monkeypatch.setattr(RecallEvaluator, "__call__", judged)
+    sets = ("method.name=l2rm", "method.warmup_epochs=1", "train.epochs=2", "train.lr=0.01")
+    train(tiny_config(*sets, "method.split.evidence=frozen"), tmp_path / "frozen", summarize=False)
+    taken, by = seen["surveys"][0]
+    mean = seen["steps"][0]
+    for k, now in enumerate(seen["steps"][1:taken], 1):
+        decay = min(TEACHER, (1 + k) / (10 + k))
+        mean = decay * mean + (1 - decay) * now
+    torch.testing.assert_close(by, mean)
+    assert not torch.allclose(by, seen["steps"][taken - 1])
+    assert torch.equal(seen["judged"][-1], seen["steps"][-1])
+    for kept in seen.values():
+        kept.clear()
+    train(tiny_config(*sets), tmp_path / "auto", summarize=False)
+    taken, by = seen["surveys"][0]
+    assert torch.equal(by, seen["steps"][taken - 1])

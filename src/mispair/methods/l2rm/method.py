@@ -31,7 +31,7 @@ from mispair.methods.l2rm.costs import make_cost
 from mispair.methods.l2rm.identification import Identification, rather_matched
 from mispair.methods.l2rm.rematching import Rematching
 from mispair.methods.l2rm.siblings import SiblingLoss
-from mispair.methods.l2rm.witness import standing
+from mispair.methods.l2rm.witness import TEACHER, standing
 from mispair.protocols import Rematcher, Run
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import Encoded, PairBatch, Split
@@ -63,6 +63,7 @@ class L2RM(MethodBase[L2RMConfig]):
         if self.cost.learns:
             self.modules = {**self.modules, "cost": self.cost}
         self.rate_scale = {"cost": config.cost.rate}
+        self.teacher = TEACHER if self.identification.asks_witness else 0.0
         self.candidates = make_candidates(config.candidates, batch_size)
         siblings = config.siblings
         self.siblings = SiblingLoss(siblings.when, siblings.weight, config.temperature, siblings.halves)

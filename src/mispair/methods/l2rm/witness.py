@@ -2,8 +2,9 @@
 
 Its score of a pair is compared with those of the same image with other texts and of the same text with other images,
 and pairs mismatched on purpose (the neighbours of the batch) show how scores of other images look. In later epochs the
-network of the time is asked the same way, and of the two the smaller trust counts: what was learned by heart can lower
-trust, never raise it. (OSA asks a frozen model alone, and there the best pair of a batch has weight 0.)
+running mean of the network's steps (the teacher) is asked the same way, and of the two the smaller trust counts: what
+was learned by heart can lower trust, never raise it. (OSA asks a frozen model alone, and there the best pair of a batch
+has weight 0.)
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch import Tensor
 from mispair.functional.known_null import posterior_mismatched
 
 GIVEN, OTHER = "unlike", "unlike_other"  # columns of a survey
+TEACHER = 0.99  # decay of the running mean that is asked in later epochs, unless the run keeps one (train.average)
 
 
 def standing(scores: Tensor) -> dict[str, Tensor]:

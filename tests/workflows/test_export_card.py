@@ -1,0 +1,74 @@
+"""The card of an export: recalls, the rate as far as it is known, hashes of the data, licences of what it builds on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mispair.workflows.export import export
+from mispair.workflows.export_card import licence_of
+from mispair.workflows.train import train
+from tests.synthetic import tiny_config
+from tests.workflows.tower_runs import configured, make_hub
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    return make_hub(tmp_path_factory.mktemp("hub"))
+
+
+def exported(config, folder, to="safetensors"):
+    """The card, what the run itself found, and the facts beside the card."""
+    train(config, folder / "run")
+    out = export(folder / "run", folder / "out", to)
+    facts = json.loads((out / ("mispair.json" if to == "onnx" else "config.json")).read_text())
+    return (out / "README.md").read_text(), json.loads((folder / "run" / "metrics.json").read_text()), facts
+
+
+def test_recalls_and_hashes_are_those_of_the_run(tmp_path):
+    card, found, facts = exported(tiny_config("data.limit=31", "train.epochs=1"), tmp_path)
+    for split in ("dev", "test"):
+        assert f"| {split} | {found[split]['i2t_r1']:.1f} |" in card
+        assert f"{found[split]['rsum']:.1f} |" in card
+        assert f"{split} `{found['data'][f'{split}_hash'][:16]}`" in card
+        assert facts[f"data_{split}_hash"] == found["data"][f"{split}_hash"]
+    assert f"- data hash: `{found['data']['hash'][:16]}`" in card
+    assert facts["data_hash"] == found["data"]["hash"]
+    assert len({found["data"][key] for key in ("hash", "dev_hash", "test_hash")}) == 3
+
+
+@pytest.mark.parametrize("method", ["l2rm", "ncr"])
+def test_the_rate_is_said_once_and_as_far_as_it_is_known(tmp_path, method):
+    other = "plain" if method == "l2rm" else "l2rm"
+    sets = ("data.limit=31", "train.epochs=2", f"method.name={other}", f"method.name={method}")
+    card, found, _ = exported(tiny_config(*sets, "method.warmup_epochs=1"), tmp_path)
+    assert card.count("Training treated") == 1
+    assert f"{found['called_mismatched']:.1%}" in card
+    assert "as the method itself estimates" not in card, "a split by losses is no estimate"
+    assert ("no estimate of the rate" in card) == (not found["rate_estimated"])
+    assert "`mispair audit .`" not in card, "the folder of an export is no run"
+
+
+def test_where_no_pair_was_judged_the_card_says_so(tmp_path):
+    card, _, _ = exported(tiny_config("data.limit=31", "train.epochs=1", "method.name=plain"), tmp_path)
+    assert "mismatched training pairs: not estimated, since this method judges no pair" in card
+
+
+def test_licences_of_both_towers(hub, tmp_path):
+    (hub / "bert" / "README.md").write_text("---\nlanguage: en\nlicense: apache-2.0\n---\n# A model\nlicense: none\n")
+    card, _, _ = exported(configured(hub, f"dinov2+{hub / 'bert'}"), tmp_path, "onnx")
+    assert f"- base model `{hub / 'bert'}` (licence: apache-2.0)" in card
+    assert f"- base model `{hub / 'dinov2'}` (licence not known here: look it up before you share this model)" in card
+
+
+def test_licences_by_name(tmp_path):
+    assert licence_of("basic") == "Apache-2.0"
+    assert licence_of("clip-b32") == licence_of("clip-b32@main") == "MIT"
+    assert licence_of("laion/CLIP-ViT-B-32-laion2B-s34B-b79K") == "MIT"
+    assert licence_of("someone/model") is None
+    assert licence_of(str(tmp_path)) is None
+    (tmp_path / "README.md").write_text("# no front matter\nlicense: mit\n")
+    assert licence_of(str(tmp_path)) is None
+    (tmp_path / "README.md").write_text("---\nlicense: `rm` <b>[x](y)\n---\n")
+    assert licence_of(str(tmp_path)) == "rm bxy", "no markup from strangers"
