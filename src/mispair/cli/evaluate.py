@@ -77,7 +77,7 @@ def evaluate(
             total = scores if total is None else total + scores
     assert total is not None
     metrics = evaluator.metrics(total / len(loaded))
-    staged = evaluator.found if shortlist is not None else None
+    staged = evaluator.shortlisted if shortlist is not None else None
     if as_json:
         import json
 

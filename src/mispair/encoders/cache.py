@@ -113,12 +113,12 @@ class Table:
     def _refuse_other(self) -> None:
         path = self.folder / "about.json"
         try:
-            found = json.loads(path.read_text("utf-8"))
+            stored = json.loads(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             return
         except (OSError, ValueError):
-            found = None
-        if found != self.about:
+            stored = None
+        if stored != self.about:
             raise InputError(f"{self.folder} is not a cache of this version of mispair; delete the folder")
 
 

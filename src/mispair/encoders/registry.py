@@ -109,18 +109,18 @@ def open_encoder(
 
 def list_encoders() -> list[About]:
     """What `mispair encoders` shows; nothing is loaded or downloaded."""
-    found = [basic.about()]
+    listed = [basic.about()]
     for name, hub in SHORT_NAMES.items():
         here = _is_here(hub.repository)
         remedy = "" if here else f"pip install 'mispair[hub]'; then: hf download {hub.repository}"
-        found.append(
+        listed.append(
             About(name, hub.good_for, hub.joint, hub.megabytes, hub.licence, f"hub: {hub.repository}", here, remedy)
         )
     for name in _REGISTERED:
-        found.append(About(name, "registered by this program", False, 0, "", "this program", True))
+        listed.append(About(name, "registered by this program", False, 0, "", "this program", True))
     for name, entry in _offered().items():
-        found.append(About(name, "offered by an installed package", False, 0, "", f"package: {entry.value}", True))
-    return found
+        listed.append(About(name, "offered by an installed package", False, 0, "", f"package: {entry.value}", True))
+    return listed
 
 
 def _hub(name: str, source: str, device: str, cells: int, precision: str, download: bool) -> Encoder:

@@ -79,6 +79,6 @@ class TowerInputs:
         if not len(captions):
             return []
         clean = self.words.cleaned(captions)
-        found = self.words.tokenizer(clean, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
+        pieces = self.words.tokenizer(clean, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
         nothing = [(after or before or [self.padding])[0]]
-        return [list(ids) or nothing for ids in found]
+        return [list(ids) or nothing for ids in pieces]

@@ -104,8 +104,8 @@ def _diagnostics(grid: Grid) -> Table:
             estimated = figure([r.estimated for r in results if r.estimated is not None])
             if estimated is None:
                 continue
-            found = {name: figure([v for r in results if (v := getattr(r, name)) is not None]) for name in _JUDGED}
-            texts = [MISSING if value is None else value.text(3) for value in found.values()]
+            judged = {name: figure([v for r in results if (v := getattr(r, name)) is not None]) for name in _JUDGED}
+            texts = [MISSING if value is None else value.text(3) for value in judged.values()]
             rows.append((Entry(shown_name(line)), Entry(grid.label(column)), *(Entry(text) for text in texts)))
     headings = ("", "", *_JUDGED.values())
     return Table("The split against the truth", headings, tuple(rows))

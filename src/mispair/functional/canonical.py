@@ -51,9 +51,9 @@ def canonical_maps(first: Tensor, second: Tensor, trust: Tensor, width: int) -> 
         moments = _Moments(first[fitted], second[fitted], trust[fitted])
         for candidate in RIDGES:
             maps = moments.solve(candidate, width)
-            found = _agreement(maps[0].map(first[judged]), maps[1].map(second[judged]), trust[judged])
-            if found > best:
-                best, ridge = found, candidate
+            agreement = _agreement(maps[0].map(first[judged]), maps[1].map(second[judged]), trust[judged])
+            if agreement > best:
+                best, ridge = agreement, candidate
     return _Moments(first, second, trust).solve(ridge, width)
 
 
@@ -67,8 +67,8 @@ def trusted_maps(
     seen, said, trust = first, second, weight
     for _ in range(_ROUNDS):
         for _ in range(_JUDGINGS):
-            found = disagreement_with_others(seen.numpy(), said.numpy(), image_of, trust, np.random.default_rng(0))
-            trust = (1 - posterior_mismatched(found.given, found.repaired)) * weight
+            evidence = disagreement_with_others(seen.numpy(), said.numpy(), image_of, trust, np.random.default_rng(0))
+            trust = (1 - posterior_mismatched(evidence.given, evidence.repaired)) * weight
         maps = canonical_maps(first, second, torch.from_numpy(trust).float(), width)
         seen, said = (first - maps[0].mean) @ maps[0].basis, maps[1].map(second)
     return maps, trust

@@ -231,10 +231,10 @@ def _open_towers(config: DualConfig, sizes: InputSizes) -> Any:
             " (--images, --encoder), or train a head on the features: model.tune=head"
         )
     inputs = TowerInputs(config.encoder)
-    found = (math.prod(inputs.shape), inputs.pieces)
-    if found != (sizes.image_width, sizes.vocabulary_size):
+    read = (math.prod(inputs.shape), inputs.pieces)
+    if read != (sizes.image_width, sizes.vocabulary_size):
         raise InputError(
-            f"the towers of '{config.encoder}' read pictures of {found[0]:,} numbers and {found[1]:,} kinds of pieces,"
+            f"the towers of '{config.encoder}' read pictures of {read[0]:,} numbers and {read[1]:,} kinds of pieces,"
             f" those of this run are {sizes.image_width:,} and {sizes.vocabulary_size:,}; name the encoder it was made"
             " with"
         )

@@ -35,7 +35,7 @@ class Check:
 
     name: str
     state: State
-    found: str
+    finding: str
     remedy: str = ""
 
 

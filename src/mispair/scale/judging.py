@@ -94,12 +94,12 @@ def finish(
 
 def _damage(data: PairVectors, p: Floats) -> Iterator[Damage]:
     rows = data.image_rows(np.arange(len(data)))
-    found: list[Damage | None] = []
+    kinds: list[Damage | None] = []
     if data.captions is not None:
-        found += [find_repeated_captions(data.captions, rows, p), find_empty_captions(data.captions)]
+        kinds += [find_repeated_captions(data.captions, rows, p), find_empty_captions(data.captions)]
     if data.image_of is not None:
-        found.append(find_crowded_images(rows, _Names(data.image_ids)))
-    return (kind for kind in found if kind is not None)
+        kinds.append(find_crowded_images(rows, _Names(data.image_ids)))
+    return (kind for kind in kinds if kind is not None)
 
 
 class _Names(Sequence[str]):

@@ -250,8 +250,8 @@ def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | No
     if source.captions is None:
         raise InputError(f"{source.name} holds no captions; expected a table of pairs as DATA, pictures with --images")
     assert source.positions is not None, "pictures come with a list of pairs"
-    told = _teller(tell, "encoding captions", len(source.captions))
-    done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=told)
+    tell_texts = _teller(tell, "encoding captions", len(source.captions))
+    done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=tell_texts)
     keys = b"".join(key or b"-" for key in done.keys)
     positions = source.positions.tobytes()
     parts = ["texts", hashlib.sha256(keys + positions).hexdigest(), str(source.listed)]

@@ -18,14 +18,14 @@ _ROWS = 1024
 
 def started(make: Callable[[], RetrievalModule], data: PairData) -> Callable[[], RetrievalModule]:
     """The same networks, those that want a start by the training pairs with one; it is computed once."""
-    found: list[tuple[Side, Side]] = []
+    maps: list[tuple[Side, Side]] = []
 
     def begin() -> RetrievalModule:
         network = make()
         if isinstance(network, Dual) and network.wants_start:
-            if not found:
-                found.append(_maps(data, network))
-            network.start(*found[0])
+            if not maps:
+                maps.append(_maps(data, network))
+            network.start(*maps[0])
         return network
 
     return begin

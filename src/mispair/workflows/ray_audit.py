@@ -44,14 +44,14 @@ def list_files(target: str) -> list[str]:
     try:
         system, path = fsspec.core.url_to_fs(target)
         if any(mark in path for mark in "*?["):
-            found = system.glob(path)
+            names = system.glob(path)
         elif system.isdir(path):
-            found = system.find(path, maxdepth=1)
+            names = system.find(path, maxdepth=1)
         else:
-            found = [path] if system.exists(path) else []
+            names = [path] if system.exists(path) else []
     except (OSError, ValueError, ImportError) as error:
         raise InputError(f"{target} cannot be listed: {error}") from None
-    named = sorted(str(name) for name in found if str(name).lower().endswith(_ENDINGS))
+    named = sorted(str(name) for name in names if str(name).lower().endswith(_ENDINGS))
     return [system.unstrip_protocol(name) for name in named]
 
 

@@ -114,8 +114,8 @@ def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
     )
 
 
-def _refuse_other(found: str, expected: str, folder: Path) -> None:
-    if found != expected:
+def _refuse_other(key: str, expected: str, folder: Path) -> None:
+    if key != expected:
         raise InputError(
             f"the data that the shards of {folder} are of has changed, or what makes its vectors has; write the shards"
             " again"

@@ -102,12 +102,12 @@ def _audit_pairs(index: Index, verdicts: Verdicts) -> NDArray[np.int64]:
     """(N,) which pair of the audit each pair of the index is; -1 where the audit has not judged it."""
     if index.manifest.audit == audit_identity(verdicts):
         return np.asarray(np.nan_to_num(index.metadata.column("audit_pair"), nan=-1), np.int64)
-    found = np.full(len(index), -1, np.int64)
+    audit_pair = np.full(len(index), -1, np.int64)
     mine = index.metadata.where(split=str(verdicts.facts.data.get("split")))
     assert mine is not None
     if mine.sum() == len(verdicts) and index.metadata.same(mine, verdicts.table["caption"]):
-        found[mine] = np.arange(len(verdicts))
-    return found
+        audit_pair[mine] = np.arange(len(verdicts))
+    return audit_pair
 
 
 def _audit_site(folder: Path, pictures: Path | None, tell: Tell) -> Site:

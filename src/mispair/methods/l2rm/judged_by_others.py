@@ -56,13 +56,13 @@ class OthersSplit:
 
         def judge() -> dict[str, NDArray[Any]]:
             rng = np.random.default_rng(0)  # the same pairs mismatched on purpose in every epoch: they have a history
-            found = disagreement_with_others(columns[FEATURES], columns[TEXTS], run.image_of, trust, rng)
-            return {"given": found.given, "repaired": found.repaired}
+            judged = disagreement_with_others(columns[FEATURES], columns[TEXTS], run.image_of, trust, rng)
+            return {"given": judged.given, "repaired": judged.repaired}
 
-        found = run.once(judge)
+        disagreement = run.once(judge)
         self.given, self.repaired = (
             now if before is None else self.history * before + (1 - self.history) * now
-            for now, before in ((found["given"], self.given), (found["repaired"], self.repaired))
+            for now, before in ((disagreement["given"], self.given), (disagreement["repaired"], self.repaired))
         )
         p = posterior_mismatched(self.given, self.repaired)
         split = Split(p, trust_at_least(p > self.matched_below, self.given, self.at_least))
