@@ -1,7 +1,7 @@
 """Towers: the networks of hub models as one module that learns, whole or by adapters of low rank (LoRA, by peft).
 
 Letters: B items, L pieces of a text, F numbers of a prepared picture, D width.
-What proves it: tests/encoders/test_towers.py, against the libraries' own outputs.
+What proves it: tests/workflows/test_tuning.py, against the libraries' own outputs.
 """
 
 from __future__ import annotations
