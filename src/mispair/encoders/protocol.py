@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-ImageOutput = Literal["vector", "cells"]
-TextOutput = Literal["vector", "tokens"]
 
 
 class Encoded(NamedTuple):
