@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.audit.audit_folder import AuditFolder
 from mispair.cli import data_options as options
 from mispair.cli import encode_options, shard_options, train_options
 from mispair.cli.option_groups import grouped
@@ -80,8 +80,7 @@ def audit(
 
     if not train and not leads():  # training is shared under torchrun, judging is not
         raise typer.Exit
-    if os.path.exists(out / "audit.json"):
-        raise InputError(f"{out} already holds an audit; choose another folder with -o")
+    AuditFolder(out).refuse_second()
     refuse_unwritable(out)
     if budget is not None and budget < 1:
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")

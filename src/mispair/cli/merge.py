@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import typer
 
+from mispair.audit.audit_folder import AuditFolder
 from mispair.errors import InputError
 
 
@@ -49,8 +49,7 @@ def merge(
             raise InputError(
                 f"{folders[0]} is calibrated: say where the audit goes: mispair merge {folders[0]} -o audit"
             )
-        if os.path.exists(out / "audit.json"):
-            raise InputError(f"{out} already holds an audit; choose another folder with -o")
+        AuditFolder(out).refuse_second()
         refuse_unwritable(out)
     with ProgressLine() as progress:
         merged = merge_shards(folders[0], progress)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mispair.cli import data_options as options
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def subject_of(
         return subject_of_run(run, config, split)
     if not os.path.exists(target):
         raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")
-    if not os.path.exists(Path(target) / "encoder.json"):
+    if not EmbeddedFolder(Path(target)).begun:
         raise InputError(
             f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"
             f" mispair embed {target} --shard 1/4"

@@ -37,7 +37,7 @@ def content_key(content: bytes | str) -> bytes:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content).digest()
 
 
-def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> Table:
+def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> EncodingTable:
     """The rows of one output ("images", "cells") of one encoder; made when there are none yet."""
     shapes = encoder.images if side == "images" else encoder.texts
     if output not in shapes:
@@ -47,10 +47,12 @@ def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> Table:
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", encoder.name).strip("-.")[:60] or "encoder"
     name = f"{side}-{output}-{'x'.join(map(str, shape))}"
     about = {"format": FORMAT, "encoder": encoder.name, "fingerprint": encoder.fingerprint, "output": name}
-    return Table(folder / f"{slug}-{encoder.fingerprint[:16]}" / name, shape, about, with_lengths=output == "tokens")
+    return EncodingTable(
+        folder / f"{slug}-{encoder.fingerprint[:16]}" / name, shape, about, with_lengths=output == "tokens"
+    )
 
 
-class Table:
+class EncodingTable:
     """Rows by key. Reading needs no permission of anybody; `with table.writing():` lets one process append."""
 
     def __init__(self, folder: Path, shape: tuple[int, ...], about: dict[str, Any], *, with_lengths: bool) -> None:
@@ -102,8 +104,8 @@ class Table:
             if _size(self.folder / name) < len(self) * width:
                 raise InputError(f"{self.folder} is damaged: {name} is shorter than keys.bin says; delete the folder")
 
-    def writing(self) -> Writer:
-        return Writer(self)
+    def writing(self) -> CacheWriter:
+        return CacheWriter(self)
 
     def _files(self) -> list[tuple[str, int]]:
         """Each file and its bytes per row, in the order they are written."""
@@ -122,14 +124,14 @@ class Table:
             raise InputError(f"{self.folder} is not a cache of this version of mispair; delete the folder")
 
 
-class Writer:
+class CacheWriter:
     """The one process that may append. Every append is whole or not at all."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: EncodingTable) -> None:
         self._table = table
         self._lock: int | None = None
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> CacheWriter:
         table = self._table
         try:
             table.folder.mkdir(parents=True, exist_ok=True)

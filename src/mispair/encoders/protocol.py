@@ -68,7 +68,7 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class EncoderAbout:
     """What `mispair encoders` says of an encoder, without loading it."""
 
     name: str

@@ -29,6 +29,7 @@ from mispair.audit.verdicts import Verdicts
 from mispair.config.choose import configure
 from mispair.config.schema import RunConfig
 from mispair.data import PairData, open_split
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.experiments.grid import chosen
@@ -89,7 +90,7 @@ class _Case:
     @cached_property
     def _given(self) -> Path | None:
         """What `mispair embed` wrote beside the vectors of a joint encoder."""
-        about = Path(self.config.data.path) / "encoder.json"
+        about = EmbeddedFolder(Path(self.config.data.path)).about_file
         return about if about.is_file() and self.config.data.second is not None else None
 
     @cached_property
@@ -192,8 +193,9 @@ def run_detectors(
 
 def _configure(spec: Spec, data: str, column: str, seed: int) -> RunConfig:
     values: dict[str, Any] = {"path": data if data == "scenes" else str(Path(data).resolve())}
-    if data != "scenes" and (Path(data) / "encoder.json").is_file() and (Path(data) / "texts.npy").is_file():
-        values["second"] = str((Path(data) / "texts.npy").resolve())
+    embedded = EmbeddedFolder(Path(data))
+    if data != "scenes" and embedded.about_file.is_file() and embedded.texts_file.is_file():
+        values["second"] = str(embedded.texts_file.resolve())
     settings = spec.data["scenes"].set if data == "scenes" and "scenes" in spec.data else {}
     sets = [f"{key}={json.dumps(value)}" for key, value in (settings | spec.columns[column].set).items()]
     config, _ = configure(values, seed=seed, noise=0.0, sets=[*sets, f"data.noise.seed={seed}"])

@@ -8,7 +8,7 @@ import io
 import re
 from collections.abc import Callable
 
-from mispair.experiments.content import Entry, Page, Table
+from mispair.experiments.content import Entry, Page, ResultTable
 
 
 def markdown(page: Page) -> str:
@@ -88,7 +88,7 @@ ul {{ font-size: .9em; opacity: .8; overflow-wrap: anywhere; }}
 """
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ResultTable) -> str:
     head = "| " + " | ".join(_md(heading) for heading in table.headings) + " |"
     rule = "|---" + "|---:" * (len(table.headings) - 1) + "|"
     rows = ["| " + " | ".join(_markdown_entry(entry) for entry in row) + " |" for row in table.rows]

@@ -17,7 +17,7 @@ from mispair.search.query import (
     MOST_CHARACTERS,
     Hit,
     QueryEncoder,
-    Result,
+    SearchResult,
     search_pair,
     search_picture,
     search_text,
@@ -128,7 +128,7 @@ def router(site: Site) -> APIRouter:
             raise InputError(f"ask by one of text, picture and pair; got {' and '.join(asked) or 'none'}")
         here = index()
         only = here.metadata.where(request.split, request.suspicious)
-        result: Result
+        result: SearchResult
         if request.text is not None:
             result = search_text(here, encoder(), request.text, request.k, request.side, only)
         elif request.picture is not None:

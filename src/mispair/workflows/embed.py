@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.cache import cache_folder
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
-from mispair.encoders.pipeline import Encodings, Failure, PictureItem, encode_pictures, encode_texts
-from mispair.encoders.pipeline import Progress as EncodingProgress
+from mispair.encoders.pipeline import EncodingProgress, Encodings, Failure, PictureItem, encode_pictures, encode_texts
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
@@ -238,9 +238,10 @@ def _write_pictures(done: Encodings, output: str, encoder: Encoder, ids: list[st
     good = [position for position, key in enumerate(done.keys) if key is not None]
     keys = b"".join(key or b"-" for key in done.keys)
     folder = folder or _folder(encoder, [output, hashlib.sha256(keys).hexdigest(), *ids])
-    features = folder / "features.npy"
+    files = EmbeddedFolder(folder)
+    features = files.features_file
     if not features.exists():
-        write_text(features.with_name("features_ids.txt"), "".join(f"{ids[position]}\n" for position in good))
+        write_text(files.ids_file, "".join(f"{ids[position]}\n" for position in good))
         write_rows(features, done.tables[output].array(), done.rows(output)[good])
     return features
 
@@ -255,7 +256,7 @@ def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | No
     keys = b"".join(key or b"-" for key in done.keys)
     positions = source.positions.tobytes()
     parts = ["texts", hashlib.sha256(keys + positions).hexdigest(), str(source.listed)]
-    path = (folder or _folder(encoder, parts)) / "texts.npy"
+    path = EmbeddedFolder(folder or _folder(encoder, parts)).texts_file
     if not path.exists():
         vectors = np.zeros((source.listed or len(source.image_of_text), *done.tables["vector"].shape), np.float32)
         vectors[source.positions] = done.tables["vector"].array()[done.rows("vector")]

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell
+from mispair.runtime.run_folder import RunFolder
 from mispair.scale.evidence import BLOCK
 from mispair.scale.shard_folder import ShardFolder
 from mispair.workflows.embed import Encoding
@@ -32,7 +34,7 @@ _PER_WORKER = 8  # shards: a slow worker then holds up the others by little
 
 def is_raw(target: str) -> bool:
     """Whether `target` names files with pictures to encode: Parquet or tar, one, a folder or a pattern, anywhere."""
-    if os.path.exists(os.path.join(target, "encoder.json")) or os.path.exists(os.path.join(target, "config.yaml")):
+    if EmbeddedFolder(Path(target)).begun or RunFolder(Path(target)).begun:
         return False
     return bool(list_files(target))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.audit.audit_folder import AuditFolder
 from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig
@@ -53,7 +54,7 @@ def open_site(folder: Path, audit: Path | None = None, pictures: Path | None = N
     Raises:
         InputError: the folder is none of these, or belongs to something else.
     """
-    if (folder / "audit.json").is_file():
+    if AuditFolder(folder).begun:
         return _audit_site(folder, pictures, tell)
     verdicts = None if audit is None else Verdicts.load(audit)
     if (folder / MANIFEST).is_file():
