@@ -26,7 +26,7 @@ from PIL import Image
 from benchmarks.timing import Case
 from mispair.ahead import map_ahead
 from mispair.encoders.basic import BasicEncoder
-from mispair.encoders.pipeline import PictureItem, EncodingProgress, encode_pictures, encode_texts
+from mispair.encoders.pipeline import EncodingProgress, PictureItem, encode_pictures, encode_texts
 from mispair.encoders.protocol import Encoded, Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.functional.detection import auroc

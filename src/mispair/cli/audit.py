@@ -216,7 +216,7 @@ def _judge(
     progress: ProgressLine,
 ) -> Verdicts:
     from mispair.workflows.audit import audit_run
-    from mispair.workflows.embed import read_as
+    from mispair.workflows.other_data import read_as
     from mispair.workflows.trained_run import load_run
 
     loaded = load_run(run)

@@ -44,7 +44,7 @@ def evaluate(
     from mispair.errors import InputError
     from mispair.retrieval.evaluate import RecallEvaluator
     from mispair.retrieval.scoring import Precision
-    from mispair.workflows.embed import read_as
+    from mispair.workflows.other_data import read_as
     from mispair.workflows.trained_run import load_run
 
     if precision not in ("fp32", "bf16"):

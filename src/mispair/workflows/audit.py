@@ -32,6 +32,7 @@ from mispair.progress import Tell
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.workflows.crossfit import cross_fit
+from mispair.workflows.other_data import other_data
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 _PATIENCE = 900.0  # seconds of a training up to which it is repeated for an audit
@@ -53,11 +54,8 @@ def audit(
         config = judge_with.config.data
         if isinstance(data, PairData):
             return _with_models(judge_with.models, data, truth, tell)
-        if isinstance(data, DataConfig):
-            config = data
-        elif data is not None and not _same_place(config, os.fspath(data)):
-            of_its_own = dict.fromkeys(("noise", "features", "ids", "second"))
-            config = config.model_copy(update={"path": os.fspath(data), **of_its_own})
+        if data is not None and (isinstance(data, DataConfig) or not _same_place(config, os.fspath(data))):
+            config = other_data(judge_with, data, tell)
         return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
     if not isinstance(data, PairData):
         raise InputError(

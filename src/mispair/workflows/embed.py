@@ -31,7 +31,6 @@ from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell
 from mispair.workflows.embed_shards import part_of
-from mispair.workflows.trained_run import TrainedRun
 
 DEFAULT = "basic"
 FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
@@ -85,13 +84,6 @@ def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Te
     if config.second is not None:
         encoding = replace(encoding or Encoding(config.encoder or DEFAULT, config.cells), texts=False)
     return encode_data(config, encoding or Encoding(config.encoder or DEFAULT, config.cells), tell).config
-
-
-def read_as(run: TrainedRun, config: DataConfig, tell: Tell = silent) -> DataConfig:
-    """Other data as a run read its own: pictures are encoded as those it was trained on, captions too."""
-    own = run.config.data
-    encoding = Encoding(own.encoder or DEFAULT, own.cells, texts=own.encoder is not None and own.second is not None)
-    return with_features(config, encoding, tell)
 
 
 def encode_data(

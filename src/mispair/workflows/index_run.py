@@ -26,7 +26,7 @@ from mispair.progress import Tell
 from mispair.review.identity import audit_identity
 from mispair.search.index import KEYS, Index, Manifest, Side
 from mispair.search.write import kind_for, write_index
-from mispair.workflows.embed import read_as
+from mispair.workflows.other_data import read_as
 from mispair.workflows.trained_run import TrainedRun
 
 _SIDES: tuple[Side, Side] = ("images", "texts")
