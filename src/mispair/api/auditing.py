@@ -51,7 +51,7 @@ def audit(
         >>> verdicts = mp.audit("runs/a")
         >>> verdicts.report("audit.html")
     """
-    from mispair.audit.space import silent
+    from mispair.progress import silent
     from mispair.workflows.audit import audit as audit_pairs
     from mispair.workflows.report.verdicts import with_report
 
@@ -85,7 +85,7 @@ def quick_audit(
         >>> verdicts = mp.quick_audit("image_vector", "text_vector", captions="caption", table=frame)
         >>> verdicts.fix("drop", "clean", data="pairs.csv")
     """
-    from mispair.audit.space import silent
+    from mispair.progress import silent
     from mispair.workflows.quick_audit import quick_audit as judge_embeddings
     from mispair.workflows.report.verdicts import with_report
 

@@ -16,7 +16,7 @@ from mispair.audit.facts import Origin
 from mispair.audit.judge import judge
 from mispair.audit.neighbours import Neighbours
 from mispair.audit.similarity import Rows
-from mispair.audit.space import Space, silent
+from mispair.audit.space import Space
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
@@ -25,7 +25,7 @@ from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_source
 from mispair.errors import InputError
 from mispair.functional.leave_one_out import OtherPairs
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 
 
 def quick_audit(

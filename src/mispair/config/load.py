@@ -40,7 +40,7 @@ def merge_values(
     base: dict[str, Any] | None = None,
     between: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The same, not yet validated."""
+    """The values `load_config` validates: `base`, then `path`, `between` and `sets`, the later ones winning."""
     values: dict[str, Any] = base or RunConfig().model_dump(mode="json")
     if path is not None:
         path = find_config(path)
@@ -52,6 +52,7 @@ def merge_values(
 
 
 def validate(values: dict[str, Any], where: str) -> RunConfig:
+    """The values as a configuration; `where` begins the sentence of the InputError that refuses them."""
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:

@@ -77,6 +77,7 @@ _PIECES = _Weights(
 
 
 def about() -> EncoderAbout:
+    """What `mispair encoders` shows of it, and whether its weights are here."""
     here = all(weights.find() is not None for weights in (_IMAGE, _TEXT, _PIECES))
     return EncoderAbout(
         "basic", "the default: verdicts from pictures without a hub or training; texts in many languages", True, 54,

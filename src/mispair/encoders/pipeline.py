@@ -82,7 +82,7 @@ Tell = Callable[[EncodingProgress], None]
 
 
 def silent(progress: EncodingProgress) -> None:
-    """Tell nobody."""
+    """For those who do not want to know how far it is."""
 
 
 def encode_pictures(

@@ -44,7 +44,7 @@ class TowerInputs:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of one prepared picture."""
+        """Shape of one picture as the processor of its tower prepares it."""
         from PIL import Image
 
         return self.pictures.prepare(Image.new("RGB", (self.pictures.side,) * 2)).shape
@@ -56,7 +56,7 @@ class TowerInputs:
 
     @cached_property
     def pieces(self) -> int:
-        """Ids lie below this."""
+        """Size of the tokenizer's vocabulary: ids of pieces are 0 .. pieces - 1."""
         config: Any = self.words.text_config
         return int(config.vocab_size)
 

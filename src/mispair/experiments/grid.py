@@ -123,6 +123,7 @@ def lines(spec: Spec, kind: DataSetup) -> list[Line]:
 
 
 def columns(spec: Spec, kind: DataSetup) -> list[str]:
+    """Keys of the spec's columns that are run on this kind of data."""
     return [key for key in spec.columns if not kind.columns or key in kind.columns]
 
 

@@ -51,6 +51,7 @@ class Grid:
 
 
 def read_grid(out: Path, spec: Spec, kind: str, seeds: int) -> Grid:
+    """The results of all finished cells in `out`, for the rows of which there are any."""
     how = spec.data[kind]
     results: dict[tuple[str, str], dict[int, CellResult]] = {}
     for line in lines(spec, how):
@@ -65,4 +66,5 @@ def read_grid(out: Path, spec: Spec, kind: str, seeds: int) -> Grid:
 
 
 def shown_name(line: Line) -> str:
+    """What a table calls the line; one that knows the truth is marked."""
     return f"{line.label} (knows the truth)" if line.row.knows_truth else line.label

@@ -55,7 +55,7 @@ class Figure:
 
 
 def figure(values: Sequence[float]) -> Figure | None:
-    """None of nothing."""
+    """Mean and standard deviation of some values; None where there are none, no deviation where there is one."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -65,7 +65,7 @@ def figure(values: Sequence[float]) -> Figure | None:
 
 
 def read_cell(folder: Path) -> CellResult | None:
-    """None where the cell is not finished."""
+    """The result of the run in `folder`; None where it is not finished."""
     run = RunFolder(folder)
     if not run.finished:
         return None

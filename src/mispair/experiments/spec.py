@@ -147,6 +147,7 @@ def load_spec(name: str) -> tuple[Spec, Path]:
 
 
 def parse_spec(values: Any, where: str) -> Spec:
+    """The spec in plain values; `where` begins the sentence of the InputError that refuses them."""
     if not isinstance(values, dict):
         raise InputError(f"{where} must hold name, title, rows, columns and data, got {type(values).__name__}")
     try:

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from mispair.audit.damage import find_crowded_images, find_empty_captions, find_repeated_captions
 from mispair.audit.facts import Damage, Facts, Origin
 from mispair.audit.proposals import Proposals
-from mispair.audit.space import silent
 from mispair.audit.verdict_table import SCHEMA
 from mispair.audit.verdicts import Verdicts
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, make_frame
 from mispair.scale.rematch import propose_among_many

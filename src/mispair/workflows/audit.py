@@ -15,7 +15,7 @@ from torch import Tensor
 from mispair.audit.damage import MOST_TWINS
 from mispair.audit.facts import Origin
 from mispair.audit.judge import FEWEST, judge
-from mispair.audit.space import silent, space_of
+from mispair.audit.space import space_of
 from mispair.audit.truth import who_belongs, with_truth
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
@@ -28,7 +28,7 @@ from mispair.data.readers.table import located
 from mispair.data.splits import open_pairs
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.workflows.crossfit import cross_fit

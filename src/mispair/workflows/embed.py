@@ -29,7 +29,7 @@ from mispair.encoders.pipeline import EncodingProgress, Encodings, Failure, Pict
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.workflows.embed_shards import part_of
 
 DEFAULT = "basic"
@@ -58,10 +58,6 @@ class EncodedData:
     encoder: Encoder
     failures: tuple[Failure, ...]  # pictures that could not be had or encoded; their pairs have no features
     encoded: int  # pictures encoded by this call; the others were in the cache
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 def needs_encoding(config: DataConfig) -> bool:

@@ -17,8 +17,8 @@ from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
 from mispair.encoders.pipeline import write_failed
 from mispair.encoders.registry import open_encoder
-from mispair.progress import Tell
-from mispair.workflows.embed import EncodedData, Encoding, encode_data, silent
+from mispair.progress import Tell, silent
+from mispair.workflows.embed import EncodedData, Encoding, encode_data
 from mispair.workflows.embed_shards import POSITION, write_shard
 
 

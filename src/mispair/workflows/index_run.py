@@ -17,12 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.review.identity import audit_identity
 from mispair.search.index import KEYS, Index, Manifest, Side
 from mispair.search.write import kind_for, write_index

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from mispair.data import DataConfig
-from mispair.progress import Tell
-from mispair.workflows.embed import DEFAULT, Encoding, silent, with_features
+from mispair.progress import Tell, silent
+from mispair.workflows.embed import DEFAULT, Encoding, with_features
 from mispair.workflows.trained_run import TrainedRun
 
 _SAME = ("sides", "min_count", "max_words", "encoder", "cells", "live")

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
 from mispair.scale.frame import make_frame
 from mispair.scale.judging import Judged, finish

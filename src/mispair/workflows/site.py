@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.audit.audit_folder import AuditFolder
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.review.identity import audit_identity
 from mispair.review.session import ReviewSession
 from mispair.runtime.run_folder import RunFolder

@@ -273,7 +273,7 @@ def _share(values: NDArray[Any], edges: NDArray[Any]) -> list[float]:
 
 
 def _density(fit: MixtureFit, k: int, x: Floats) -> Floats:
-    """Of component `k` on the normalised scale."""
+    """The density of component `k` of the fit at x, on the normalised scale."""
     first, second = fit.parameters[k]
     if fit.family == "gaussian":
         return np.exp(-0.5 * ((x - first) / second) ** 2) / (second * math.sqrt(2 * math.pi))
