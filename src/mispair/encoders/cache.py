@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.atomic import write_text
 from mispair.encoders.protocol import Encoded, Encoder
 from mispair.errors import InputError
 
@@ -146,7 +147,7 @@ class CacheWriter:
             raise InputError(f"{table.folder} cannot be written ({error.strerror}); choose another cache") from None
         about = table.folder / "about.json"
         if not about.exists():
-            _write_whole(about, json.dumps(table.about, indent=2) + "\n")
+            write_text(about, json.dumps(table.about, indent=2) + "\n")
         table.refresh()
         self._cut()
         return self
@@ -197,16 +198,6 @@ def _write_all(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
-
-
-def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another cache") from None
 
 
 def _size(path: Path) -> int:
