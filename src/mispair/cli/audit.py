@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.audit.audit_folder import AuditFolder
 from mispair.cli import data_options as options
 from mispair.cli import encode_options, shard_options, train_options
 from mispair.cli.option_groups import grouped
@@ -74,6 +73,7 @@ def audit(
       mispair audit shards --engine ray -o audit                    pictures in Parquet or tar files, on a Ray cluster
     """
     from mispair.atomic import refuse_unwritable
+    from mispair.audit.audit_folder import AuditFolder
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
     from mispair.runtime.engine import leads

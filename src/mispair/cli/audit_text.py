@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.audit.audit_folder import AuditFolder
-
 if TYPE_CHECKING:
     from mispair.audit.verdicts import Verdict, Verdicts
 
@@ -21,6 +19,7 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
     from rich.console import Console
     from rich.markup import escape
 
+    from mispair.audit.audit_folder import AuditFolder
     from mispair.audit.fixing.expectation import advise
 
     if budget is not None:

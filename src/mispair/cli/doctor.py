@@ -34,7 +34,7 @@ def doctor(
         for heading in ("", "what", "found", "remedy"):
             table.add_column(heading, overflow="fold")
         for check in checks:
-            table.add_row(marks[check.state], escape(check.name), escape(check.finding), escape(check.remedy))
+            table.add_row(marks[check.state], escape(check.name), escape(check.found), escape(check.remedy))
         Console().print(table)
     if any(check.state == "missing" for check in checks):
         raise typer.Exit(1)

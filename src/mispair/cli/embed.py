@@ -9,7 +9,6 @@ import typer
 from mispair.cli import data_options as options
 from mispair.cli import encode_options, shard_options
 from mispair.cli.option_groups import grouped
-from mispair.data.embedded_folder import EmbeddedFolder
 
 
 @grouped
@@ -42,6 +41,7 @@ def embed(
     import time
 
     from mispair.cli.progress import ProgressLine
+    from mispair.data.embedded_folder import EmbeddedFolder
     from mispair.workflows.embed_folder import embed as embed_data
     from mispair.workflows.shards import parse_shard
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 
-from mispair.audit.audit_folder import AuditFolder
 from mispair.errors import InputError
 
 
@@ -40,6 +39,7 @@ def merge(
     if len(folders) != 1:
         raise InputError("shards of an audit meet in one folder, the one that --statistics named: name that one alone")
     from mispair.atomic import refuse_unwritable
+    from mispair.audit.audit_folder import AuditFolder
     from mispair.audit.verdicts import Verdicts
     from mispair.scale.shard_folder import ShardFolder
     from mispair.workflows.shards import merge_shards

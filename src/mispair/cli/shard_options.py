@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mispair.cli import data_options as options
-from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +57,7 @@ def subject_of(
     split: str | None,
 ) -> Any:
     """What is judged in shards: arrays, a folder of embed, or data seen by a run."""
+    from mispair.data.embedded_folder import EmbeddedFolder
     from mispair.runtime.run_folder import RunFolder
     from mispair.workflows.pair_vectors import Subject, subject_of_run
     from mispair.workflows.trained_run import load_run

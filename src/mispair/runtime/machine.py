@@ -35,7 +35,7 @@ class Check:
 
     name: str
     state: State
-    finding: str
+    found: str  # what there is, in words; a key of `doctor --json`
     remedy: str = ""
 
 
