@@ -26,7 +26,7 @@ from PIL import Image
 from benchmarks.timing import Case
 from mispair.ahead import map_ahead
 from mispair.encoders.basic import BasicEncoder
-from mispair.encoders.pipeline import PictureItem, Progress, encode_pictures, encode_texts
+from mispair.encoders.pipeline import EncodingProgress, PictureItem, encode_pictures, encode_texts
 from mispair.encoders.protocol import Encoded, Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.functional.detection import auroc
@@ -156,7 +156,7 @@ def main() -> None:
                         names.append(member.name)
                         yield PictureItem(member.name, lambda data=data: data)  # type: ignore[misc]
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: EncodingProgress) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         if progress.done <= 1000:
             memory["first"] = peak

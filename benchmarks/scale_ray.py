@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.scale import write_pairs
-from mispair.audit.space import silent
+from mispair.progress import silent
 from mispair.workflows.pair_vectors import Subject
 from mispair.workflows.ray_audit import ShardWorker
 from mispair.workflows.ray_engine import Cluster, connected, map_pieces

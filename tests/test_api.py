@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 import mispair as mp
 from mispair import api
+from mispair.data import DataConfig, ScenesConfig
 from mispair.types import Encoded
 
 SMALL = {"data.scenes.pictures": 120, "data.min_count": 1}
@@ -141,6 +142,12 @@ def test_a_network_of_ones_own_trains_saves_and_loads(tmp_path, model):
         mp.load(tmp_path / "own", model=lambda sizes: OwnNetwork(sizes.model_copy(update={"image_width": 3})))
 
 
+def test_a_run_goes_to_other_programs(run, tmp_path):
+    for what in (run, run.folder):
+        out = mp.export(what, tmp_path / type(what).__name__)
+        assert (out / "model.safetensors").exists()
+
+
 def test_one_network_is_not_two(tmp_path):
     from mispair.models import InputSizes
 
@@ -155,10 +162,21 @@ def test_one_network_is_not_two(tmp_path):
 
 
 def test_corrupt_check_and_methods(tmp_path):
-    index = mp.corrupt("scenes", tmp_path / "index.npy", rate=0.5, scenes={"pictures": 120})
+    few = DataConfig(path="scenes", scenes=ScenesConfig(pictures=120))
+    index = mp.corrupt(few, tmp_path / "index.npy", rate=0.5)
     assert (tmp_path / "index.npy").exists()
     assert len(index.hash) == 64
-    found = mp.check("scenes", scenes={"pictures": 120})
+    shifted = mp.corrupt(few, tmp_path / "shifted.npy", rate=0.5, shift=3)
+    assert shifted.hash not in (index.hash, mp.corrupt(few, tmp_path / "other.npy", shift=3, start=9).hash)
+    assert mp.corrupt(few, tmp_path / "one.npy", rate=0.5, repeat=True).hash != index.hash
+    with pytest.raises(mp.InputError, match="rate is missing"):
+        mp.corrupt(few, tmp_path / "none.npy")
+    with pytest.raises(mp.InputError, match="one of index, shift and repeat"):
+        mp.corrupt(few, tmp_path / "none.npy", rate=0.5, shift=1, repeat=True)
+    assert not (tmp_path / "none.npy").exists()
+    steps = []
+    found = mp.check(few, noise=tmp_path / "index.npy", tell=lambda what, done, total: steps.append(what))
+    assert steps
     assert {split.split for split in found.splits} == {"train", "dev", "test"}
     assert "l2rm" in [method.name for method in mp.list_methods()]
 
@@ -188,8 +206,12 @@ def test_every_function_says_what_it_takes_and_gives(name):
     function = getattr(mp, name)
     assert function is getattr(api, name)
     text = inspect.getdoc(function)
-    parameters = [p for p in inspect.signature(function).parameters if p != "values"]
+    parameters = inspect.signature(function).parameters
+    assert not [p for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)], (
+        "nothing completes those"
+    )
     assert "Example:" in text
+    assert "Returns:" in text
     assert not parameters or "Args:" in text
     for parameter in parameters:
         assert parameter in text.partition("Args:")[2], parameter

@@ -36,6 +36,13 @@ def test_train_takes_pictures(tmp_path: Path) -> None:
         mp.train(run.config.data, encoder=colour_encoder(), epochs=2, out=tmp_path / "again", quiet=True)
 
 
+def test_towers_that_learn_are_named(tmp_path: Path) -> None:
+    table = write_colours(tmp_path)
+    with pytest.raises(InputError, match="tune='lora' trains the towers of an encoder of the hub: name it"):
+        mp.train(table, images=tmp_path / "photos", encoder=colour_encoder(), tune="lora", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_audit_without_training(tmp_path: Path) -> None:
     table = write_colours(tmp_path)
     verdicts = mp.audit_pictures(table, images=tmp_path / "photos", encoder=colour_encoder(), workers=0)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -21,3 +25,53 @@ def test_no_file_of_the_source_answers_two_questions() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }
     assert not long
+
+
+def test_config_holds_configuration_alone() -> None:
+    files = sorted((ROOT / "src/mispair/config").glob("*.py"))
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 400
+
+
+# Whoever owns a folder knows the names of its files; everybody else asks it.
+OWNERS = {
+    "runtime/run_folder.py": "config.yaml metrics.json metrics.jsonl split.parquet state.pt alignment.json",
+    "audit/audit_folder.py": "audit.json audit.parquet look.csv",
+    "data/embedded_folder.py": "encoder.json texts.npy failed.csv",
+}
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_the_files_of_a_folder_are_named_in_one_file(owner: str) -> None:
+    package = ROOT / "src/mispair"
+    texts = {
+        path: {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        for path in sorted(package.rglob("*.py"))
+    }
+    for name in OWNERS[owner].split():
+        assert [str(path.relative_to(package)) for path, found in texts.items() if name in found] == [owner], name
+
+
+PROSE = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "PAPERS.md")),
+]
+
+
+def test_every_file_that_is_named_exists() -> None:
+    """In the documents and in the docstrings: a test that proves something, or the file in which something lives."""
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    rooms = "|".join(
+        sorted(path.name for path in (ROOT / "src/mispair").iterdir() if path.is_dir() and path.name[0] != "_")
+    )
+    named = re.compile(rf"(?<![\w/.])(?:(tests/[\w/]+\.py)|(?:src/mispair/)?((?:{rooms})/[\w/]+\.py))")
+    missing = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in (*PROSE, *sources)
+        for match in named.finditer(path.read_text(encoding="utf-8"))
+        if not (ROOT / (match[1] or f"src/mispair/{match[2]}")).is_file()
+    }
+    assert missing <= {"CONTRIBUTING.md: src/mispair/models/x.py"}  # the one that a reader is to write

@@ -41,7 +41,7 @@ def gather_rows(local: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SharedColumns:
     """The columns of a grid that this process computes, and the way to all of them."""
 
     mine: Tensor  # (c,) their places in the grid; every process has as many
@@ -53,7 +53,7 @@ class Columns:
         return rows.index_select(0, self._place).movedim(0, dim)
 
 
-def share_columns(lengths: Tensor) -> Columns | None:
+def share_columns(lengths: Tensor) -> SharedColumns | None:
     """Deal m columns of a grid, (m,) how much work each is, among the processes; None where each computes all.
 
     Neighbours in length go to different processes, so that all have about the same work.
@@ -68,7 +68,7 @@ def share_columns(lengths: Tensor) -> Columns | None:
     mine = order[number[dist.get_rank() :: world] % count]  # where they do not divide, some are computed twice
     place = torch.empty_like(order)
     place[order] = (number % world * share + number // world)[:count]
-    return Columns(mine, place)
+    return SharedColumns(mine, place)
 
 
 class _GatherRows(torch.autograd.Function):

@@ -6,3 +6,7 @@ from collections.abc import Callable
 
 Progress = Callable[[int, int], None]  # done, of how many
 Tell = Callable[[str, int, int], None]  # what is being done, done, of how many
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """A `Tell` for those who do not want to know."""

@@ -16,7 +16,8 @@ from mispair.audit.proposals import (
     assign,
     propose,
 )
-from mispair.audit.space import Space, silent
+from mispair.audit.space import Space
+from mispair.progress import silent
 
 
 class Believing:

@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,8 @@ import mispair
 from mispair.audit.judge import HeldOut, judge, pair_at_random
 from mispair.audit.space import Space
 from mispair.audit.truth import with_truth
-from mispair.audit.verdict_table import SCHEMA, read_csv
-from mispair.audit.verdicts import Verdicts
+from mispair.audit.verdict_table import SCHEMA, TRUTH, read_csv
+from mispair.audit.verdicts import Verdict, Verdicts
 from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
 from mispair.functional.detection import auroc
@@ -62,6 +62,10 @@ def test_worst_first(found):
     assert len(found.worst(10**6)) == len(found)
     assert found.worst(0) == []
     assert [row.look for row in found.look(5)] == [1, 2, 3, 4, 5]
+
+
+def test_a_verdict_has_the_columns_of_the_table_in_their_order():
+    assert [field.name for field in fields(Verdict)] == [*SCHEMA.names, *TRUTH.names]
 
 
 def test_one_verdict_is_a_record(found):

@@ -10,7 +10,7 @@ from nltk.tokenize import NLTKWordTokenizer
 
 from mispair.data.config import ScenesConfig
 from mispair.data.scenes import make_scenes
-from mispair.data.tokenizer import tokenize, tokenize_all
+from mispair.data.tokenizer import tokenize
 
 ORACLE = NLTKWordTokenizer()
 
@@ -87,10 +87,6 @@ def test_any_latin_text(caption: str) -> None:
 def test_bytes_are_refused() -> None:
     with pytest.raises(TypeError, match="decode"):
         tokenize(b"two dogs")  # type: ignore[arg-type]
-
-
-def test_all_is_each() -> None:
-    assert tokenize_all(TRICKY) == [tokenize(caption) for caption in TRICKY]
 
 
 @pytest.mark.parametrize(

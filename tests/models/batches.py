@@ -24,7 +24,7 @@ def tiny(
     if name in ("sgr", "saf"):
         small.setdefault("dropout", 0.0)
     if name in ("sgr", "saf", "imram"):
-        small.setdefault("stand_in", None)  # the loops know nothing of it; test_standin.py does
+        small.setdefault("stand_in", None)  # the loops know nothing of it; test_stand_in.py does
     config = model_preset(name, "small").model_copy(update=small)
     sizes = InputSizes(
         image_width=WIDTH,

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mispair.audit.space import silent
 from mispair.errors import InputError
+from mispair.progress import silent
 from mispair.scale.judging import About, judge_many
 from mispair.workflows.pair_vectors import Subject, open_vectors
 from mispair.workflows.ray_audit import audit_on_ray, encode_on_ray, is_raw, list_files

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mispair.audit.quick import quick_audit
-from mispair.audit.space import silent
+from mispair.progress import silent
 from mispair.scale import shortlists
 from mispair.scale.judging import About, judge_many
 from mispair.scale.shortlists import Texts

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mispair.audit.quick import quick_audit
-from mispair.audit.space import silent
 from mispair.errors import InputError
 from mispair.functional.detection import auroc
+from mispair.progress import silent
 from mispair.scale.calibration import calibrate_counts
 from mispair.scale.evidence import BLOCK, Measure, blocks_of
 from mispair.scale.frame import draw_landmarks, make_frame

@@ -5,9 +5,11 @@ verdicts = mp.audit(run)
 verdicts.worst(10)
 """
 
+from mispair.api.auditing import audit, fix, make_report, quick_audit, undo_fix
+from mispair.api.data_sets import check, corrupt
 from mispair.api.encoding import audit_pictures, embed
 from mispair.api.experiments import run_experiment
-from mispair.api.judging import audit, check, corrupt, fix, make_report, quick_audit, undo_fix
+from mispair.api.exporting import export
 from mispair.api.plugins import list_methods, register
 from mispair.api.searching import index, search
 from mispair.api.training import evaluate, load, train
@@ -19,6 +21,7 @@ __all__ = [
     "corrupt",
     "embed",
     "evaluate",
+    "export",
     "fix",
     "index",
     "list_methods",

@@ -60,7 +60,8 @@ def embed(
     Example:
         >>> run = mp.train(mp.embed("pairs.csv", images="photos"))
     """
-    from mispair.workflows.embed import Encoding, encode_data, silent
+    from mispair.progress import silent
+    from mispair.workflows.embed import Encoding, encode_data
     from mispair.workflows.embed_folder import embed as embed_folder
 
     config = data_section(data, {"images": images, "missing": missing, "columns": columns})
@@ -94,8 +95,9 @@ def audit_pictures(
     Example:
         >>> mp.audit_pictures("pairs.csv", images="photos").worst(10)
     """
+    from mispair.progress import silent
     from mispair.workflows.audit_pictures import audit_pictures as judge
-    from mispair.workflows.embed import Encoding, silent
+    from mispair.workflows.embed import Encoding
     from mispair.workflows.report.verdicts import with_report
 
     how = Encoding(encoder, batch=batch, workers=workers, device=device)

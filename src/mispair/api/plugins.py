@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 
 def list_methods() -> list[About]:
-    """The methods there are: name, paper, year, networks, cost relative to plain training, what becomes of a pair.
+    """The methods there are, built-in ones first, then those of other packages.
+
+    Returns:
+        `About` of each: name, paper, year, networks, cost relative to plain training, what becomes of a pair.
 
     Example:
         >>> [method.name for method in mp.list_methods()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mispair.audit.verdicts import Verdicts
     from mispair.search.index import Index, Side
-    from mispair.search.query import Result
+    from mispair.search.query import SearchResult
     from mispair.workflows.trained_run import TrainedRun
 
     PathLike = str | os.PathLike[str]
@@ -39,7 +39,7 @@ def index(run: PathLike | TrainedRun, out: PathLike = "index", *, verdicts: Verd
     return Index.open(Path(out))
 
 
-def search(index: PathLike | Index, text: str, k: int = 10, side: Side = "images") -> Result:
+def search(index: PathLike | Index, text: str, k: int = 10, side: Side = "images") -> SearchResult:
     """The pictures, or with side="texts" the captions, nearest to some words.
 
     Args:
@@ -49,7 +49,7 @@ def search(index: PathLike | Index, text: str, k: int = 10, side: Side = "images
         side: what to find, "images" or "texts".
 
     Returns:
-        `Result`: hits (pair, score, caption, image_path, split), best first, and notes such as unknown words.
+        `SearchResult`: hits (pair, score, caption, image_path, split), best first, and notes such as unknown words.
 
     Raises:
         InputError: no index there, its run is gone or changed, or no word of the text is known.

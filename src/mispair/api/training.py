@@ -44,6 +44,7 @@ def train(
     missing: str | None = None,
     images: PathLike | None = None,
     encoder: str | Encoder | None = None,
+    tune: str | None = None,
     weights: str | None = None,
     decisions: PathLike | None = None,
     config: PathLike | RunConfig | None = None,
@@ -69,6 +70,8 @@ def train(
         columns: for a table, names of the columns image, caption, split and id.
         missing: "refuse" or "skip" pairs whose image has no features or no picture.
         images, encoder: where the pictures are, and what encodes them; `mispair.embed` says more.
+        tune: what of the encoder learns: "head", on its frozen vectors; "lora" or "full", on the pictures. The model is
+            then dual.
         weights: how much each training pair counts: a column of the table, or "W" for train_W.npy or W.npy beside
             arrays.
         decisions: the decisions.jsonl of a review; the method takes those pairs as known.
@@ -100,7 +103,7 @@ def train(
     network = as_network(model)
     console = Console(stderr=True, quiet=quiet)
     if resume is not None:
-        said = (data, method, out, epochs, batch_size, lr, device, seed, noise, config, options, images, encoder)
+        said = (data, method, out, epochs, batch_size, lr, device, seed, noise, config, options, images, encoder, tune)
         if any(value is not None for value in said) or (model is not None and network is None):
             raise InputError("resume goes on with a run as it was: leave the other arguments out, or start a new run")
         folder = Path(resume)
@@ -113,10 +116,13 @@ def train(
         values: dict[str, Any] = {**said_of_data, **({"missing": missing} if missing else {})}
         values |= {"columns": dict(columns)} if columns else {}
         values |= {"weights": weights} if weights is not None else {}
-        if data is not None:
+        if tune in ("lora", "full"):
+            values |= _live(data, encoder, tune)
+        elif data is not None:
             data, values = _with_features(data, values, encoder), {}
         chosen, reasons = _configured(data, values, config, method, model, network, options, {
             "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "noise": noise,
+            "tune": tune,
         })  # fmt: skip
         for section, reason in reasons.items():
             console.print(f"{section:<7} {reason}", highlight=False, soft_wrap=True, markup=False)
@@ -169,7 +175,8 @@ def evaluate(
     Args:
         run: a run folder, or what `mispair.load` gave.
         split: which split to rank.
-        data: other data than the run's own.
+        data: other data than the run's own: a path, read as the run reads its own and its pictures encoded likewise, or
+            a `mispair.data.DataConfig`.
         folds: average over so many equal galleries (COCO 1K: 5).
         shortlist: score only so many candidates per query with the full model.
 
@@ -179,8 +186,11 @@ def evaluate(
     Example:
         >>> mp.evaluate("runs/a")["rsum"]
     """
-    loaded = _loaded(run)
-    return loaded.evaluate(split, data=_other(loaded, data), folds=folds, shortlist=shortlist)
+    from mispair.workflows.other_data import other_data
+
+    loaded = load(run) if isinstance(run, (str, os.PathLike)) else run
+    other = None if data is None else other_data(loaded, data)
+    return loaded.evaluate(split, data=other, folds=folds, shortlist=shortlist)
 
 
 def _configured(
@@ -228,6 +238,14 @@ def _configured(
     )
 
 
+def _live(data: PathLike | DataConfig | None, encoder: str | Encoder | None, tune: str) -> dict[str, Any]:
+    """Values of a data section whose pictures are read in every batch, by the towers of an encoder that learn."""
+    name = encoder if encoder is not None else getattr(data, "encoder", None)
+    if not isinstance(name, str):
+        raise InputError(f"tune={tune!r} trains the towers of an encoder of the hub: name it with encoder='clip-b32'")
+    return {"encoder": name, "live": True}
+
+
 def _with_features(data: PathLike | DataConfig, values: Mapping[str, Any], encoder: str | Encoder | None) -> DataConfig:
     """Data with features: its pictures are encoded first where it has none."""
     from mispair.workflows.embed import Encoding, needs_encoding, with_features
@@ -236,17 +254,3 @@ def _with_features(data: PathLike | DataConfig, values: Mapping[str, Any], encod
     if encoder is not None and not needs_encoding(config):
         raise InputError(f"{config.path} brings its features: leave the encoder out")
     return with_features(config, None if encoder is None else Encoding(encoder))
-
-
-def _loaded(run: PathLike | TrainedRun) -> TrainedRun:
-    return load(run) if isinstance(run, (str, os.PathLike)) else run
-
-
-def _other(run: TrainedRun, data: PathLike | DataConfig | None) -> DataConfig | None:
-    """Other data as a run reads its own: the same sides and words."""
-    from mispair.data import DataConfig
-
-    if data is None or isinstance(data, DataConfig):
-        return data
-    own = run.config.data
-    return DataConfig(path=os.fspath(data), sides=own.sides, min_count=own.min_count, max_words=own.max_words)

@@ -88,12 +88,12 @@ def _tell_apart(given: Floats, repaired: Floats) -> Floats:
     """
     kept = np.arange(given.shape[1])
     while True:
-        found = _regress(given[:, kept], repaired[:, kept])
-        if len(kept) == 1 or found.min() >= 0:
+        coefficients = _regress(given[:, kept], repaired[:, kept])
+        if len(kept) == 1 or coefficients.min() >= 0:
             break
-        kept = np.delete(kept, found.argmin())
+        kept = np.delete(kept, coefficients.argmin())
     weights = np.zeros(given.shape[1])
-    weights[kept] = np.maximum(found, 0.0)
+    weights[kept] = np.maximum(coefficients, 0.0)
     weights[0] += not weights.any()
     return weights
 

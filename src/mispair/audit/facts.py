@@ -93,6 +93,7 @@ _FACTS = TypeAdapter(Facts)
 
 
 def facts_json(facts: Facts) -> str:
+    """The content of the file that `read_facts` reads."""
     return json.dumps(asdict(facts), indent=2)
 
 

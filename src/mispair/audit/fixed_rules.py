@@ -27,13 +27,13 @@ def cosine_distance(a: Tensor, b: Tensor) -> Floats:
 def neg_clip_loss(a: Tensor, b: Tensor, temperature: float = 0.01) -> Floats:
     """The soft maxima of a pair's row and column less its score, over random batches (negCLIPLoss, NeurIPS 2024)."""
     order = torch.from_numpy(np.random.default_rng(0).permutation(len(a)))
-    found = torch.empty(len(a))
+    losses = torch.empty(len(a))
     for start in range(0, len(a), _BATCH):
         rows = order[start : start + _BATCH]
         scores = a[rows] @ b[rows].T / temperature
         soft = scores.logsumexp(1) + scores.logsumexp(0)
-        found[rows] = temperature * (soft / 2 - scores.diagonal())
-    return found.double().numpy()
+        losses[rows] = temperature * (soft / 2 - scores.diagonal())
+    return losses.double().numpy()
 
 
 def lemon(a: Tensor, b: Tensor, k: int = 30) -> Floats:

@@ -25,12 +25,12 @@ from mispair.audit.proposal_trial import try_rematching
 from mispair.audit.proposals import Proposals, propose
 from mispair.audit.shifts import find_shift
 from mispair.audit.similarity import Rows
-from mispair.audit.space import Cells, Space, silent
+from mispair.audit.space import Cells, Space
 from mispair.audit.verdict_table import SCHEMA
 from mispair.audit.verdicts import Verdicts
 from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 
 Floats = NDArray[np.float64]
 
@@ -172,6 +172,7 @@ def captions_of(table: PairTable) -> list[str]:
 
 
 def image_names(table: PairTable, count: int) -> list[str]:
+    """A name for each of `count` images: its id, or its row where the data has no ids."""
     return list(table.image_ids) if table.image_ids is not None else [str(row) for row in range(count)]
 
 

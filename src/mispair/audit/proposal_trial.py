@@ -20,8 +20,8 @@ from mispair.audit.calibration import Calibration, never_falling
 from mispair.audit.facts import RematchTrial
 from mispair.audit.proposals import SUSPECT, Proposals, propose
 from mispair.audit.similarity import Rows
-from mispair.audit.space import Scores, Space, silent
-from mispair.progress import Tell
+from mispair.audit.space import Scores, Space
+from mispair.progress import Tell, silent
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from torch import Tensor
 from mispair.audit.blocks import MANY, transport
 from mispair.audit.calibration import Calibration
 from mispair.audit.similarity import Rows, best_partners, cell_scores
-from mispair.audit.space import Scores, Space, silent
-from mispair.progress import Tell
+from mispair.audit.space import Scores, Space
+from mispair.progress import Tell, silent
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from mispair.audit.judge import judge
 from mispair.audit.neighbours import Neighbours
 from mispair.audit.others import said_by_others
 from mispair.audit.similarity import Rows
-from mispair.audit.space import Space, silent
+from mispair.audit.space import Space
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
@@ -25,7 +25,7 @@ from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_source
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 
 
 def quick_audit(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from mispair.audit.similarity import Rows, best_partners, cell_scores, stand_in_rows
 from mispair.data.pair_data import PairData
 from mispair.evaluation_mode import evaluation_mode
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.scoring import encode_images, encode_texts, score_pairs
 
@@ -26,10 +26,6 @@ Scores = NDArray[np.float32]
 _SHORTLIST = 20
 _BATCH = 256
 _SAME = 1e-4  # scores closer than this to the product of the vectors are that product
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +40,12 @@ class Cells:
 
     @classmethod
     def empty(cls, count: int) -> Cells:
-        """Room for so many."""
+        """Arrays for `count` cells, not filled yet."""
         ranks = np.empty((2, count), np.int64)
         return cls(np.empty(count, np.float32), *ranks, *np.empty((2, count)))
 
     def put(self, where: Rows, cells: Cells) -> None:
-        """Write other cells over some of these."""
+        """Overwrite the cells at the places `where` by `cells`."""
         for column in fields(self):
             getattr(self, column.name)[where] = getattr(cells, column.name)
 

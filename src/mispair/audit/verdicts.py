@@ -1,7 +1,6 @@
 """Verdicts: what an audit found, one row per pair and the facts about all of them; saved, loaded, shown.
 
-An audit folder holds `audit.parquet` (the columns of `SCHEMA`, one row per pair) and `audit.json` (`Facts`). The JSON
-is written last: a folder without it is no audit.
+`audit_folder` says how they lie on disk, `verdict_table.SCHEMA` what the columns are.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mispair.atomic import write_atomically, write_text
+from mispair.audit.audit_folder import AuditFolder
 from mispair.audit.facts import Facts, facts_json, read_facts
 from mispair.audit.verdict_table import read_table, write_csv
 from mispair.data.config import DataConfig
@@ -146,20 +146,18 @@ class Verdicts:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the audit folder; one that holds an audit already is refused."""
-        folder = Path(folder)
-        if os.path.exists(folder / "audit.json"):
-            raise InputError(f"{folder} already holds an audit; choose another folder with -o")
-        self.to_parquet(folder / "audit.parquet")
-        write_text(folder / "audit.json", facts_json(self.facts))
+        files = AuditFolder(Path(folder))
+        files.refuse_second()
+        self.to_parquet(files.table_file)
+        write_text(files.facts_file, facts_json(self.facts))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """Read an audit folder. Raises InputError where it is none, damaged, or holds what no audit writes."""
-        folder = Path(folder)
-        if not all(os.path.exists(folder / name) for name in ("audit.json", "audit.parquet")):
-            raise InputError(f"{folder} is not an audit folder: 'mispair audit' writes audit.json and audit.parquet")
-        facts = read_facts(folder / "audit.json")
-        return cls(read_table(folder / "audit.parquet", facts.pairs), facts)
+        files = AuditFolder(Path(folder))
+        files.refuse_unless_whole()
+        facts = read_facts(files.facts_file)
+        return cls(read_table(files.table_file, facts.pairs), facts)
 
     def fix(
         self,

@@ -66,11 +66,11 @@ def _root(
 
 
 for _verb, _module in VERBS.items():
-    _found = getattr(import_module(_module), _verb.replace("-", "_"))
-    if isinstance(_found, typer.Typer):  # a verb with verbs of its own
-        app.add_typer(_found, name=_verb)
+    _command = getattr(import_module(_module), _verb.replace("-", "_"))
+    if isinstance(_command, typer.Typer):  # a verb with verbs of its own
+        app.add_typer(_command, name=_verb)
     else:
-        app.command(_verb)(_found)
+        app.command(_verb)(_command)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +73,14 @@ def audit(
       mispair audit shards --engine ray -o audit                    pictures in Parquet or tar files, on a Ray cluster
     """
     from mispair.atomic import refuse_unwritable
+    from mispair.audit.audit_folder import AuditFolder
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
     from mispair.runtime.engine import leads
 
     if not train and not leads():  # training is shared under torchrun, judging is not
         raise typer.Exit
-    if os.path.exists(out / "audit.json"):
-        raise InputError(f"{out} already holds an audit; choose another folder with -o")
+    AuditFolder(out).refuse_second()
     refuse_unwritable(out)
     if budget is not None and budget < 1:
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")
@@ -217,7 +216,7 @@ def _judge(
     progress: ProgressLine,
 ) -> Verdicts:
     from mispair.workflows.audit import audit_run
-    from mispair.workflows.embed import read_as
+    from mispair.workflows.other_data import read_as
     from mispair.workflows.trained_run import load_run
 
     loaded = load_run(run)

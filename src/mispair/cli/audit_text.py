@@ -19,10 +19,11 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
     from rich.console import Console
     from rich.markup import escape
 
+    from mispair.audit.audit_folder import AuditFolder
     from mispair.audit.fixing.expectation import advise
 
     if budget is not None:
-        verdicts.to_csv(out / "look.csv", look=budget)
+        verdicts.to_csv(AuditFolder(out).look_file, look=budget)
     if as_json:
         typer.echo(json.dumps(asdict(verdicts.facts)))
         return
@@ -37,7 +38,7 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
     if budget is not None:
         console.print(_look_table(verdicts.look(min(budget, 10))))
         rows = min(budget, len(verdicts))
-        console.print(f"The {rows:,} rows most worth a look are in {escape(str(out / 'look.csv'))}.")
+        console.print(f"The {rows:,} rows most worth a look are in {escape(str(AuditFolder(out).look_file))}.")
     where = escape(str(out))
     wrong = verdicts.facts.conclusive and verdicts.facts.issues > 0
     then = f"mispair fix {where} --action drop -o fixed" if wrong else f"mispair review {where}"

@@ -96,7 +96,7 @@ def data_config(**given: Any) -> DataConfig:
 
 
 def other_data(own: DataConfig, path: str, table: dict[str, Any]) -> DataConfig:
-    """Data at `path` as a run reads its own: the same sides, words and encoder; nothing else is taken over."""
-    given = data_config(path=path, **table, sides=",".join(own.sides))
-    same = ("min_count", "max_words", "encoder", "cells")
-    return given.model_copy(update={name: getattr(own, name) for name in same})
+    """Data at `path` as a run reads its own; `table` are the options that describe it."""
+    from mispair.workflows.other_data import like_own
+
+    return like_own(own, data_config(path=path, **table))

@@ -80,9 +80,9 @@ def _pictures(out: Path, console: Console) -> None:
     except InputError as error:
         console.print(f"Left out: {escape(str(error))}", soft_wrap=True, highlight=False)
         return
-    told = done.verdicts.summary().splitlines()[:2]
+    sentences = done.verdicts.summary().splitlines()[:2]
     Output().print(
-        f"{escape(' '.join(told))} Injected were {done.rate:.0%}; it tells them with AUROC {done.auroc:.2f}. Took "
+        f"{escape(' '.join(sentences))} Injected were {done.rate:.0%}; it tells them with AUROC {done.auroc:.2f}. Took "
         f"{time.monotonic() - began:.0f} s. Open {escape(str(out / 'report.html'))}.\n"
         f"Search them: mispair serve {escape(str(out / 'audit'))}\n"
         f"Decide yourself: mispair review {escape(str(out / 'audit'))}",
@@ -106,10 +106,10 @@ def _print(rows: list[DemoRow], out: Path, seconds: float) -> None:
     bound = rows[0].summary["test"]["rsum"]
     last = rows[-1]
     reached = last.summary["test"]["rsum"]
-    found, low_high = last.summary["mismatch_rate"], last.summary["mismatch_rate_ci"]
+    estimated, low_high = last.summary["mismatch_rate"], last.summary["mismatch_rate_ci"]
     console.print(
         f"l2rm tells mismatched pairs with AUROC {last.summary['detection']['auroc']:.3f} and estimates their share as "
-        f"{found:.2f} ({low_high[0]:.2f} to {low_high[1]:.2f}); injected were {last.summary['noise']['rate']:.2f}.",
+        f"{estimated:.2f} ({low_high[0]:.2f} to {low_high[1]:.2f}); injected were {last.summary['noise']['rate']:.2f}.",
         soft_wrap=True,
         highlight=False,
     )

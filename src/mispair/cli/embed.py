@@ -41,6 +41,7 @@ def embed(
     import time
 
     from mispair.cli.progress import ProgressLine
+    from mispair.data.embedded_folder import EmbeddedFolder
     from mispair.workflows.embed_folder import embed as embed_data
     from mispair.workflows.shards import parse_shard
 
@@ -67,11 +68,14 @@ def embed(
         f"{total:,} pictures: {done.encoded:,} encoded{rate}, {cached:,} from the cache, {len(done.failures):,} failed."
     )
     if done.failures:
-        typer.echo(f"Those that failed are listed in {out / 'failed.csv'}.")
+        typer.echo(f"Those that failed are listed in {EmbeddedFolder(out).failed_file}.")
     if shard is not None:
         typer.echo("Next, when all shards are there: mispair merge PARTS -o features")
         return
-    texts = f" {out / 'texts.npy'}" if (out / "texts.npy").exists() else ""
+    vectors = EmbeddedFolder(out).texts_file
+    texts = f" {vectors}" if vectors.exists() else ""
     typer.echo(f"Next: mispair train {out}{texts}, or mispair audit {out}{texts} --train")
     if texts:
-        typer.echo("(texts.npy are the captions as vectors of the encoder; without it words are learned from the data)")
+        typer.echo(
+            f"({vectors.name} are the captions as vectors of the encoder; without it words are learned from the data)"
+        )

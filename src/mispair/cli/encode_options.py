@@ -63,10 +63,12 @@ class EncodeBothOptions(EncodeOptions):
 
     def encoding(self, device: str | None, model: str | None = None) -> Encoding:
         """How to encode, as the options say; a `model` that looks at words one by one gets words."""
+        from mispair.models import encodes_one_vector
+
         texts = self.texts
         if texts not in (None, "words", "encoder"):
             raise InputError(f"--texts is words or encoder, got {texts!r}")
-        if texts is None and model is not None and not model.startswith(("vse", "dual")):
+        if texts is None and model is not None and not encodes_one_vector(model.partition(":")[0]):
             texts = "words"
         return self._encoding(None if texts is None else texts == "encoder", device)
 

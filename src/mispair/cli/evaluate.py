@@ -44,7 +44,7 @@ def evaluate(
     from mispair.errors import InputError
     from mispair.retrieval.evaluate import RecallEvaluator
     from mispair.retrieval.scoring import Precision
-    from mispair.workflows.embed import read_as
+    from mispair.workflows.other_data import read_as
     from mispair.workflows.trained_run import load_run
 
     if precision not in ("fp32", "bf16"):
@@ -77,7 +77,7 @@ def evaluate(
             total = scores if total is None else total + scores
     assert total is not None
     metrics = evaluator.metrics(total / len(loaded))
-    staged = evaluator.found if shortlist is not None else None
+    staged = evaluator.shortlisted if shortlist is not None else None
     if as_json:
         import json
 

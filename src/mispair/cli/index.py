@@ -64,7 +64,7 @@ def index(
                 raise InputError(f"with --encoder the data is the argument: mispair index {data} --encoder {encoder}")
             config = options.data_config(path=source, **described)
             manifest = build_encoder_index(config, out, Encoding(encoder), verdicts, progress)
-            told = ""
+            encoded = ""
         else:
             from mispair.workflows.index_run import build_index
             from mispair.workflows.trained_run import load_run
@@ -75,11 +75,11 @@ def index(
             other = None if data is None else options.other_data(loaded.config.data, data, described)
             made = build_index(loaded, out, other, verdicts, progress)
             manifest = made.manifest
-            told = f" ({made.encoded:,} images and texts encoded, {made.kept:,} kept)" if made.kept else ""
+            encoded = f" ({made.encoded:,} images and texts encoded, {made.kept:,} kept)" if made.kept else ""
     if as_json:
         typer.echo(manifest.model_dump_json())
         return
-    typer.echo(f"{manifest.pairs:,} pairs, {manifest.width} numbers a side, {manifest.kind}: {out}{told}")
+    typer.echo(f"{manifest.pairs:,} pairs, {manifest.width} numbers a side, {manifest.kind}: {out}{encoded}")
     typer.echo(f'Next: mispair search {out} "two dogs in the snow", or mispair serve {out}')
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import typer
@@ -40,6 +39,7 @@ def merge(
     if len(folders) != 1:
         raise InputError("shards of an audit meet in one folder, the one that --statistics named: name that one alone")
     from mispair.atomic import refuse_unwritable
+    from mispair.audit.audit_folder import AuditFolder
     from mispair.audit.verdicts import Verdicts
     from mispair.scale.shard_folder import ShardFolder
     from mispair.workflows.shards import merge_shards
@@ -49,8 +49,7 @@ def merge(
             raise InputError(
                 f"{folders[0]} is calibrated: say where the audit goes: mispair merge {folders[0]} -o audit"
             )
-        if os.path.exists(out / "audit.json"):
-            raise InputError(f"{out} already holds an audit; choose another folder with -o")
+        AuditFolder(out).refuse_second()
         refuse_unwritable(out)
     with ProgressLine() as progress:
         merged = merge_shards(folders[0], progress)

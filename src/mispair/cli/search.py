@@ -11,7 +11,7 @@ from mispair.errors import InputError
 
 if TYPE_CHECKING:
     from mispair.search.index import Index
-    from mispair.search.query import Result
+    from mispair.search.query import SearchResult
 
 
 def search(
@@ -74,7 +74,7 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _draw(result: Result, index: Index, asked: str) -> None:
+def _draw(result: SearchResult, index: Index, asked: str) -> None:
     """Thumbnails above the table, in its order, where the terminal shows pictures and the data has them."""
     import os
     import shutil
@@ -102,7 +102,7 @@ def _draw(result: Result, index: Index, asked: str) -> None:
         sys.stdout.flush()
 
 
-def _show(result: Result, index: Path, as_json: bool, html: Path | None, asked: str) -> None:
+def _show(result: SearchResult, index: Path, as_json: bool, html: Path | None, asked: str) -> None:
     import json
     from dataclasses import asdict
 

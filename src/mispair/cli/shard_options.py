@@ -57,6 +57,7 @@ def subject_of(
     split: str | None,
 ) -> Any:
     """What is judged in shards: arrays, a folder of embed, or data seen by a run."""
+    from mispair.data.embedded_folder import EmbeddedFolder
     from mispair.runtime.run_folder import RunFolder
     from mispair.workflows.pair_vectors import Subject, subject_of_run
     from mispair.workflows.trained_run import load_run
@@ -76,7 +77,7 @@ def subject_of(
         return subject_of_run(run, config, split)
     if not os.path.exists(target):
         raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")
-    if not os.path.exists(Path(target) / "encoder.json"):
+    if not EmbeddedFolder(Path(target)).begun:
         raise InputError(
             f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"
             f" mispair embed {target} --shard 1/4"

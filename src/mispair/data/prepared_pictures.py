@@ -66,18 +66,18 @@ class PreparedPictures:
         Raises InputError where one cannot be decoded: better now than in the middle of an epoch.
         """
 
-        def look(data: bytes | Broken) -> bytes | Broken:
+        def decoded_hash(data: bytes | Broken) -> bytes | Broken:
             made = self.prepare(data)
             if isinstance(made, Broken) or isinstance(data, Broken):
                 return made if isinstance(made, Broken) else Broken("missing")
             return hashlib.blake2b(data, digest_size=32).digest()
 
         digest, broken = hashlib.blake2b(repr(self.shape).encode(), digest_size=32), []
-        for row, found in enumerate(self._each(np.arange(len(self)), look)):
-            if isinstance(found, Broken):
-                broken.append((row, found))
+        for row, hashed in enumerate(self._each(np.arange(len(self)), decoded_hash)):
+            if isinstance(hashed, Broken):
+                broken.append((row, hashed))
             else:
-                digest.update(found)
+                digest.update(hashed)
         if broken:
             raise InputError(self._sentence(broken))
         return digest.hexdigest()

@@ -7,7 +7,6 @@ that convention, applied in its order. Most captions hold nothing a rule could t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 # Anything here sends a caption through the rules. A comma before a space and a single period are handled on the way.
 _TRICKY = re.compile(
@@ -81,11 +80,6 @@ def tokenize(caption: str) -> list[str]:
         if text.endswith("."):
             return [*text[:-1].split(), "."]
     return text.split()
-
-
-def tokenize_all(captions: Iterable[str]) -> list[list[str]]:
-    """`tokenize` of many captions."""
-    return [tokenize(caption) for caption in captions]
 
 
 def _by_the_rules(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.encoders.protocol import About, Encoded
+from mispair.encoders.protocol import Encoded, EncoderAbout
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,9 +76,10 @@ _PIECES = _Weights(
 )  # fmt: skip
 
 
-def about() -> About:
+def about() -> EncoderAbout:
+    """What `mispair encoders` shows of it, and whether its weights are here."""
     here = all(weights.find() is not None for weights in (_IMAGE, _TEXT, _PIECES))
-    return About(
+    return EncoderAbout(
         "basic", "the default: verdicts from pictures without a hub or training; texts in many languages", True, 54,
         "Apache-2.0", "packages of the registry", here, "" if here else REMEDY,
     )  # fmt: skip

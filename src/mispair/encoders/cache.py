@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.atomic import write_text
 from mispair.encoders.protocol import Encoded, Encoder
 from mispair.errors import InputError
 
@@ -37,7 +38,7 @@ def content_key(content: bytes | str) -> bytes:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content).digest()
 
 
-def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> Table:
+def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> EncodingTable:
     """The rows of one output ("images", "cells") of one encoder; made when there are none yet."""
     shapes = encoder.images if side == "images" else encoder.texts
     if output not in shapes:
@@ -47,10 +48,12 @@ def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> Table:
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", encoder.name).strip("-.")[:60] or "encoder"
     name = f"{side}-{output}-{'x'.join(map(str, shape))}"
     about = {"format": FORMAT, "encoder": encoder.name, "fingerprint": encoder.fingerprint, "output": name}
-    return Table(folder / f"{slug}-{encoder.fingerprint[:16]}" / name, shape, about, with_lengths=output == "tokens")
+    return EncodingTable(
+        folder / f"{slug}-{encoder.fingerprint[:16]}" / name, shape, about, with_lengths=output == "tokens"
+    )
 
 
-class Table:
+class EncodingTable:
     """Rows by key. Reading needs no permission of anybody; `with table.writing():` lets one process append."""
 
     def __init__(self, folder: Path, shape: tuple[int, ...], about: dict[str, Any], *, with_lengths: bool) -> None:
@@ -102,8 +105,8 @@ class Table:
             if _size(self.folder / name) < len(self) * width:
                 raise InputError(f"{self.folder} is damaged: {name} is shorter than keys.bin says; delete the folder")
 
-    def writing(self) -> Writer:
-        return Writer(self)
+    def writing(self) -> CacheWriter:
+        return CacheWriter(self)
 
     def _files(self) -> list[tuple[str, int]]:
         """Each file and its bytes per row, in the order they are written."""
@@ -113,23 +116,23 @@ class Table:
     def _refuse_other(self) -> None:
         path = self.folder / "about.json"
         try:
-            found = json.loads(path.read_text("utf-8"))
+            stored = json.loads(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             return
         except (OSError, ValueError):
-            found = None
-        if found != self.about:
+            stored = None
+        if stored != self.about:
             raise InputError(f"{self.folder} is not a cache of this version of mispair; delete the folder")
 
 
-class Writer:
+class CacheWriter:
     """The one process that may append. Every append is whole or not at all."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: EncodingTable) -> None:
         self._table = table
         self._lock: int | None = None
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> CacheWriter:
         table = self._table
         try:
             table.folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +147,7 @@ class Writer:
             raise InputError(f"{table.folder} cannot be written ({error.strerror}); choose another cache") from None
         about = table.folder / "about.json"
         if not about.exists():
-            _write_whole(about, json.dumps(table.about, indent=2) + "\n")
+            write_text(about, json.dumps(table.about, indent=2) + "\n")
         table.refresh()
         self._cut()
         return self
@@ -195,16 +198,6 @@ def _write_all(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
-
-
-def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another cache") from None
 
 
 def _size(path: Path) -> int:

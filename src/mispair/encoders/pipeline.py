@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.ahead import map_ahead
-from mispair.encoders.cache import Table, Writer, content_key, open_table
+from mispair.encoders.cache import CacheWriter, EncodingTable, content_key, open_table
 from mispair.encoders.protocol import Encoded, Encoder
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, decode, quiet
@@ -39,7 +39,7 @@ class PictureItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EncodingProgress:
     """How far it is. `total` is None where a stream does not know."""
 
     done: int  # items dealt with: encoded, found in the cache or failed
@@ -67,7 +67,7 @@ class Failure:
 class Encodings:
     """What a call left in the cache. `keys[k]` is item k's, None where it failed."""
 
-    tables: dict[str, Table]  # by output
+    tables: dict[str, EncodingTable]  # by output
     keys: list[bytes | None]
     failed: list[Failure] = field(default_factory=list)
     encoded: int = 0  # rows made by this run; the others were in the cache
@@ -78,11 +78,11 @@ class Encodings:
         return np.fromiter((-1 if key is None else next(there) for key in self.keys), np.int64, len(self.keys))
 
 
-Tell = Callable[[Progress], None]
+Tell = Callable[[EncodingProgress], None]
 
 
-def silent(progress: Progress) -> None:
-    """Tell nobody."""
+def silent(progress: EncodingProgress) -> None:
+    """For those who do not want to know how far it is."""
 
 
 def encode_pictures(
@@ -145,7 +145,7 @@ def encode_pictures(
                     _append(writer, tables[output], list(fresh), made[output])
                 encoded += len(fresh)
             seconds = time.monotonic() - start
-            tell(Progress(len(done.keys), total, encoded, len(done.failed), seconds))
+            tell(EncodingProgress(len(done.keys), total, encoded, len(done.failed), seconds))
     return Encodings(tables, done.keys, done.failed, encoded)
 
 
@@ -167,7 +167,7 @@ def encode_texts(
                 writer.append(list(fresh), made)
                 encoded += len(fresh)
             keys.extend(key for key, _ in named)
-            tell(Progress(len(keys), total, encoded, 0, time.monotonic() - start))
+            tell(EncodingProgress(len(keys), total, encoded, 0, time.monotonic() - start))
     return Encodings({output: table}, keys, [], encoded)
 
 
@@ -180,7 +180,7 @@ def write_failed(path: Path, failures: Sequence[Failure]) -> None:
     path.write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
 
 
-def _append(writer: Writer, table: Table, keys: list[bytes], made: Encoded) -> None:
+def _append(writer: CacheWriter, table: EncodingTable, keys: list[bytes], made: Encoded) -> None:
     """The rows this table lacks: a run killed between two tables has left them in one already."""
     new = [row for row, key in enumerate(keys) if key not in table]
     lengths = None if made.lengths is None else made.lengths[new]

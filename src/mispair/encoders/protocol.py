@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-ImageOutput = Literal["vector", "cells"]
-TextOutput = Literal["vector", "tokens"]
 
 
 class Encoded(NamedTuple):
@@ -71,7 +68,7 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class EncoderAbout:
     """What `mispair encoders` says of an encoder, without loading it."""
 
     name: str

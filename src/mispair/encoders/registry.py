@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from mispair.encoders import basic
 from mispair.encoders.own import TwoEncoders
-from mispair.encoders.protocol import About, Encoder
+from mispair.encoders.protocol import Encoder, EncoderAbout
 from mispair.errors import InputError
 
 GROUP = "mispair.encoders"  # entry points: a package offers NAME = "module:factory"
@@ -107,20 +107,24 @@ def open_encoder(
     raise InputError(f"there is no encoder '{name}': {hint} (a hub id has a slash, a folder must exist)")
 
 
-def list_encoders() -> list[About]:
+def list_encoders() -> list[EncoderAbout]:
     """What `mispair encoders` shows; nothing is loaded or downloaded."""
-    found = [basic.about()]
+    listed = [basic.about()]
     for name, hub in SHORT_NAMES.items():
         here = _is_here(hub.repository)
         remedy = "" if here else f"pip install 'mispair[hub]'; then: hf download {hub.repository}"
-        found.append(
-            About(name, hub.good_for, hub.joint, hub.megabytes, hub.licence, f"hub: {hub.repository}", here, remedy)
+        listed.append(
+            EncoderAbout(
+                name, hub.good_for, hub.joint, hub.megabytes, hub.licence, f"hub: {hub.repository}", here, remedy
+            )
         )
     for name in _REGISTERED:
-        found.append(About(name, "registered by this program", False, 0, "", "this program", True))
+        listed.append(EncoderAbout(name, "registered by this program", False, 0, "", "this program", True))
     for name, entry in _offered().items():
-        found.append(About(name, "offered by an installed package", False, 0, "", f"package: {entry.value}", True))
-    return found
+        listed.append(
+            EncoderAbout(name, "offered by an installed package", False, 0, "", f"package: {entry.value}", True)
+        )
+    return listed
 
 
 def _hub(name: str, source: str, device: str, cells: int, precision: str, download: bool) -> Encoder:

@@ -44,7 +44,7 @@ class TowerInputs:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of one prepared picture."""
+        """Shape of one picture as the processor of its tower prepares it."""
         from PIL import Image
 
         return self.pictures.prepare(Image.new("RGB", (self.pictures.side,) * 2)).shape
@@ -56,7 +56,7 @@ class TowerInputs:
 
     @cached_property
     def pieces(self) -> int:
-        """Ids lie below this."""
+        """Size of the tokenizer's vocabulary: ids of pieces are 0 .. pieces - 1."""
         config: Any = self.words.text_config
         return int(config.vocab_size)
 
@@ -79,6 +79,6 @@ class TowerInputs:
         if not len(captions):
             return []
         clean = self.words.cleaned(captions)
-        found = self.words.tokenizer(clean, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
+        pieces = self.words.tokenizer(clean, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
         nothing = [(after or before or [self.padding])[0]]
-        return [list(ids) or nothing for ids in found]
+        return [list(ids) or nothing for ids in pieces]

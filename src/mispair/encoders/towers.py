@@ -96,18 +96,18 @@ class Towers(nn.Module):
             if depth is not None:
                 side = _side(name)
                 top[side] = max(top.get(side, 0), depth)
-        found = {}
+        relative = {}
         for name, depth in depths.items():
             highest = top.get(_side(name), 0)
             below = highest + 1 if "embed" in name and depth is None else 0 if depth is None else highest - depth
-            found[name] = decay**below
-        return found
+            relative[name] = decay**below
+        return relative
 
     def merged(self) -> list[Any]:
         """The networks as their library has them: adapters added to the weights they adapt. These are not copies."""
         networks: list[Any] = list(self.networks)
-        found = [n.merge_and_unload() if hasattr(n, "merge_and_unload") else n for n in networks]
-        return [network.eval() for network in found]
+        merged = [n.merge_and_unload() if hasattr(n, "merge_and_unload") else n for n in networks]
+        return [network.eval() for network in merged]
 
 
 def with_marks(pieces: Tensor, mask: Tensor, before: list[int], after: list[int], padding: int) -> dict[str, Tensor]:
@@ -167,8 +167,8 @@ def _bare(network: Any) -> Any:
 
 
 def _depth(name: str) -> int | None:
-    found = _LAYER.search(f"{name}.")
-    return int(found[1]) if found else None
+    match = _LAYER.search(f"{name}.")
+    return int(match[1]) if match else None
 
 
 def _side(name: str) -> tuple[str, bool]:

@@ -17,7 +17,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """The first heading stands over the names of the rows."""
 
     title: str
@@ -41,7 +41,7 @@ class Page:
     name: str
     title: str
     about: tuple[str, ...]  # sentences above
-    tables: tuple[Table, ...]
+    tables: tuple[ResultTable, ...]
     notes: tuple[str, ...]  # sentences below: how to read it, where it comes from
     records: tuple[Record, ...]  # for the CSV
     drawings: tuple[Drawing, ...] = ()

@@ -29,6 +29,7 @@ from mispair.audit.verdicts import Verdicts
 from mispair.config.choose import configure
 from mispair.config.schema import RunConfig
 from mispair.data import PairData, open_split
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.experiments.grid import chosen
@@ -55,7 +56,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Answer:
     """What one detector says of N pairs."""
 
     suspicion: Floats  # (N,)
@@ -89,7 +90,7 @@ class _Case:
     @cached_property
     def _given(self) -> Path | None:
         """What `mispair embed` wrote beside the vectors of a joint encoder."""
-        about = Path(self.config.data.path) / "encoder.json"
+        about = EmbeddedFolder(Path(self.config.data.path)).about_file
         return about if about.is_file() and self.config.data.second is not None else None
 
     @cached_property
@@ -114,35 +115,35 @@ def _all(store: Any) -> NDArray[np.float32]:
     return np.concatenate([block.mean(1) for block in store.blocks(1024)]).astype(np.float32)
 
 
-def _rule(suspicion: Callable[[Tensor, Tensor], Floats], below: float | None = None) -> Callable[[_Case], _Found]:
-    def ask(case: _Case) -> _Found:
-        found = suspicion(*case.vectors)
-        called = all_but_best(found) if below is None else found > -below
-        return _Found(found, called, float(called.mean()))
+def _rule(suspicion: Callable[[Tensor, Tensor], Floats], below: float | None = None) -> Callable[[_Case], _Answer]:
+    def ask(case: _Case) -> _Answer:
+        score = suspicion(*case.vectors)
+        called = all_but_best(score) if below is None else score > -below
+        return _Answer(score, called, float(called.mean()))
 
     return ask
 
 
-def _judged(verdicts: Verdicts) -> _Found:
-    return _Found(verdicts.p_mismatch, verdicts.is_mismatch_issue, verdicts.facts.rate)
+def _judged(verdicts: Verdicts) -> _Answer:
+    return _Answer(verdicts.p_mismatch, verdicts.is_mismatch_issue, verdicts.facts.rate)
 
 
-def _quick(case: _Case) -> _Found:
+def _quick(case: _Case) -> _Answer:
     return _judged(quick_audit(*case.vectors, image_ids=case.data.table.image_rows.tolist()))
 
 
-def _trained(case: _Case) -> _Found:
+def _trained(case: _Case) -> _Answer:
     return _judged(audit_run(case.run, case.config.data, folds=2))
 
 
-def _split(case: _Case) -> _Found:
+def _split(case: _Case) -> _Answer:
     split = RunFolder(case.folder).last_split() if case.run else None
     if split is None:
         raise InputError(f"{case.config.method.name} keeps no split of the pairs")
-    return _Found(split["posterior"], split["mismatched"], float(split["mismatched"].mean()))
+    return _Answer(split["posterior"], split["mismatched"], float(split["mismatched"].mean()))
 
 
-DETECTORS: dict[str, Callable[[_Case], _Found]] = {
+DETECTORS: dict[str, Callable[[_Case], _Answer]] = {
     "cosine-0.25": _rule(cosine_distance, 0.25),
     "cosine-0.28": _rule(cosine_distance, 0.28),
     "cosine-30": _rule(cosine_distance),
@@ -175,7 +176,7 @@ def run_detectors(
     if quick:
         seeds, only = 1, [*spec.quick, *only]
     rows, columns = chosen("row", {r: r for r in spec.rows}, only), chosen("column", {c: c for c in spec.columns}, only)
-    found: dict[str, list[Figures]] = {row: [] for row in rows}
+    figures_of: dict[str, list[Figures]] = {row: [] for row in rows}
     for seed in range(seeds):
         for column in columns:
             case = _Case(_configure(spec, data, column, seed), out / "runs" / column / f"seed-{seed}")
@@ -184,40 +185,41 @@ def run_detectors(
                 if not file.exists():
                     say(f"{row} {column} seed {seed}")
                     write_text(file, json.dumps(asdict(_measure(DETECTORS[row](case), case.wrong))) + "\n")
-                found[row].append(Figures(**json.loads(file.read_text(encoding="utf-8"))))
-    table = _table(spec, data, columns, seeds, found)
+                figures_of[row].append(Figures(**json.loads(file.read_text(encoding="utf-8"))))
+    table = _table(spec, data, columns, seeds, figures_of)
     write_text(out / "tables" / f"{spec.name}.md", table)
     return table
 
 
 def _configure(spec: Spec, data: str, column: str, seed: int) -> RunConfig:
     values: dict[str, Any] = {"path": data if data == "scenes" else str(Path(data).resolve())}
-    if data != "scenes" and (Path(data) / "encoder.json").is_file() and (Path(data) / "texts.npy").is_file():
-        values["second"] = str((Path(data) / "texts.npy").resolve())
+    embedded = EmbeddedFolder(Path(data))
+    if data != "scenes" and embedded.about_file.is_file() and embedded.texts_file.is_file():
+        values["second"] = str(embedded.texts_file.resolve())
     settings = spec.data["scenes"].set if data == "scenes" and "scenes" in spec.data else {}
     sets = [f"{key}={json.dumps(value)}" for key, value in (settings | spec.columns[column].set).items()]
     config, _ = configure(values, seed=seed, noise=0.0, sets=[*sets, f"data.noise.seed={seed}"])
     return config
 
 
-def _measure(found: _Found, wrong: NDArray[np.bool_]) -> Figures:
-    metrics = detection_metrics(found.mismatched.astype(np.float64), wrong)
-    order = np.argsort(np.argsort(found.suspicion, kind="stable"), kind="stable") / max(len(wrong), 1)
-    ordered = detection_metrics(np.where(np.isfinite(found.suspicion), order, 0.0), wrong)
+def _measure(answer: _Answer, wrong: NDArray[np.bool_]) -> Figures:
+    metrics = detection_metrics(answer.mismatched.astype(np.float64), wrong)
+    order = np.argsort(np.argsort(answer.suspicion, kind="stable"), kind="stable") / max(len(wrong), 1)
+    ordered = detection_metrics(np.where(np.isfinite(answer.suspicion), order, 0.0), wrong)
     auroc, precision = ordered["auroc"], ordered["average_precision"]
     exists = bool(wrong.any() and not wrong.all())
     return Figures(
         auroc if exists else None,
         precision if exists else None,
         metrics["f1"] if wrong.any() else None,
-        abs(found.rate - float(wrong.mean())),
+        abs(answer.rate - float(wrong.mean())),
     )
 
 
-def _table(spec: Spec, data: str, columns: Sequence[str], seeds: int, found: dict[str, list[Figures]]) -> str:
+def _table(spec: Spec, data: str, columns: Sequence[str], seeds: int, figures_of: dict[str, list[Figures]]) -> str:
     """Means over columns and seeds; the best of every column in bold."""
-    means = np.full((len(found), len(_HEADINGS)), np.nan)
-    for k, figures in enumerate(found.values()):
+    means = np.full((len(figures_of), len(_HEADINGS)), np.nan)
+    for k, figures in enumerate(figures_of.values()):
         for j, measured in enumerate(zip(*(asdict(one).values() for one in figures), strict=True)):
             known = [value for value in measured if value is not None]
             means[k, j] = np.mean(known) if known else np.nan
@@ -231,7 +233,7 @@ def _table(spec: Spec, data: str, columns: Sequence[str], seeds: int, found: dic
         "| | " + " | ".join(_HEADINGS) + " |",
         "|---" * (len(_HEADINGS) + 1) + "|",
     ]
-    for row, values in zip(found, means, strict=True):
+    for row, values in zip(figures_of, means, strict=True):
         shown = [
             f"**{v:.3f}**" if round(v, 3) == round(b, 3) else f"{v:.3f}" for v, b in zip(values, best, strict=True)
         ]

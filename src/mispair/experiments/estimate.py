@@ -120,6 +120,7 @@ class _Unjudged:
 
 
 def clock(seconds: float) -> str:
+    """Seconds as a person reads them: 2:05, 1:02:05."""
     whole = round(seconds)
     hours, minutes = whole // 3600, whole % 3600 // 60
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mispair.errors import InputError
-from mispair.experiments.content import MISSING, Drawing, Entry, Table
+from mispair.experiments.content import MISSING, Drawing, Entry, ResultTable
 from mispair.experiments.grid import TRUTH
 from mispair.experiments.reading import Grid
 from mispair.report.charts import Axes
@@ -38,7 +38,7 @@ svg { font: 11px system-ui, sans-serif; background: #fff; fill: #1d2126 }
 class Drawn:
     """What a figure adds to the page."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ def _cost(grid: Grid) -> Drawn:
             (Entry(f"{low:.3f} to {high:.3f}"), *(Entry(f"{share[k]:.1%}") for share in shares))
             for k, (low, high) in enumerate(pairwise(edges))
         ]
-        tables.append(Table(f"Transport cost, {name}", headings, tuple(rows)))
+        tables.append(ResultTable(f"Transport cost, {name}", headings, tuple(rows)))
     return Drawn(tuple(tables), tuple(drawings), tuple(notes))
 
 
@@ -134,7 +134,7 @@ def _alignment(grid: Grid) -> Drawn:
             (Entry(str(k + 1)), *(Entry(f"{v[k]:.4f}" if k < len(v) else MISSING) for v in ranked.values()))
             for k in range(_RANKS)
         ]
-        tables.append(Table(f"Refined alignment by rank, {name}", ("rank", *ranked), tuple(rows)))
+        tables.append(ResultTable(f"Refined alignment by rank, {name}", ("rank", *ranked), tuple(rows)))
     return Drawn(tuple(tables), tuple(drawings), tuple(notes))
 
 
@@ -163,7 +163,7 @@ def _rematched(grid: Grid) -> Drawn:
             texts = (str(ids[image]) if ids is not None else str(image), given, better, f"{proposal.weight:.2f}", right)
             rows.append(tuple(Entry(text if len(text) < 200 else text[:199] + "…") for text in texts))
         headings = ("picture", "given caption", "proposed caption", "weight", "its own")
-        tables.append(Table(f"Rematched, {name}", headings, tuple(rows)))
+        tables.append(ResultTable(f"Rematched, {name}", headings, tuple(rows)))
     return Drawn(tuple(tables), (), tuple(notes))
 
 

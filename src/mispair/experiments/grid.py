@@ -12,7 +12,7 @@ from typing import Any, Literal
 from mispair.config.load import essence, load_config
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
-from mispair.experiments.spec import Evaluation, Kind, Row, Spec
+from mispair.experiments.spec import DataSetup, Evaluation, Row, Spec
 from mispair.methods import method_preset
 from mispair.models import model_preset
 from mispair.runtime.run_folder import RunFolder
@@ -99,7 +99,7 @@ class Cell:
         return self.config is not None and essence(written) == essence(self.config)
 
 
-def lines(spec: Spec, kind: Kind) -> list[Line]:
+def lines(spec: Spec, kind: DataSetup) -> list[Line]:
     """The table's lines on this kind of data."""
     shown = []
     for key, row in spec.rows.items():
@@ -122,7 +122,8 @@ def lines(spec: Spec, kind: Kind) -> list[Line]:
     return shown
 
 
-def columns(spec: Spec, kind: Kind) -> list[str]:
+def columns(spec: Spec, kind: DataSetup) -> list[str]:
+    """Keys of the spec's columns that are run on this kind of data."""
     return [key for key in spec.columns if not kind.columns or key in kind.columns]
 
 
@@ -143,7 +144,7 @@ def cells(spec: Spec, path: Path, kind: str, data: str, out: Path, seeds: int, o
     return listed
 
 
-def _configure(spec: Spec, path: Path, how: Kind, line: Line, column: str, data: str, seed: int) -> RunConfig:
+def _configure(spec: Spec, path: Path, how: DataSetup, line: Line, column: str, data: str, seed: int) -> RunConfig:
     row = line.row
     key = line.key.removesuffix(f"-{line.backbone}") if len(how.backbones) > 1 else line.key
     file = None

@@ -38,6 +38,7 @@ def hardware() -> str:
 
 
 def versions() -> str:
+    """The versions a result depends on, in one line."""
     import numpy
     import torch
 

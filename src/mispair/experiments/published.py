@@ -40,6 +40,7 @@ class Fact:
 
 @cache
 def facts() -> tuple[Fact, ...]:
+    """Every row of the published tables, as printed (`published.csv`)."""
     text = files("mispair.experiments").joinpath("published.csv").read_text(encoding="utf-8")
     return tuple(
         Fact(table, data, setting, method, tuple(float(v) for v in recalls if v), float(rsum[0]) if rsum[0] else None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mispair.experiments.grid import Line, columns, lines
 from mispair.experiments.published import Fact, facts_of
-from mispair.experiments.results import Figure, Result, figure, read_cell
+from mispair.experiments.results import CellResult, Figure, figure, read_cell
 from mispair.experiments.spec import Evaluation, Spec
 
 
@@ -21,9 +21,9 @@ class Grid:
     kind: str
     lines: list[Line]
     columns: list[str]
-    results: dict[tuple[str, str], dict[int, Result]]  # by line and column, then seed
+    results: dict[tuple[str, str], dict[int, CellResult]]  # by line and column, then seed
 
-    def of(self, line: Line, column: str) -> dict[int, Result]:
+    def of(self, line: Line, column: str) -> dict[int, CellResult]:
         return self.results.get((line.key, column), {})
 
     def figures(self, line: Line, column: str, metric: str, gallery: int = 0) -> Figure | None:
@@ -51,8 +51,9 @@ class Grid:
 
 
 def read_grid(out: Path, spec: Spec, kind: str, seeds: int) -> Grid:
+    """The results of all finished cells in `out`, for the rows of which there are any."""
     how = spec.data[kind]
-    results: dict[tuple[str, str], dict[int, Result]] = {}
+    results: dict[tuple[str, str], dict[int, CellResult]] = {}
     for line in lines(spec, how):
         for column in columns(spec, how):
             for seed in range(seeds):
@@ -65,4 +66,5 @@ def read_grid(out: Path, spec: Spec, kind: str, seeds: int) -> Grid:
 
 
 def shown_name(line: Line) -> str:
+    """What a table calls the line; one that knows the truth is marked."""
     return f"{line.label} (knows the truth)" if line.row.knows_truth else line.label

@@ -8,10 +8,11 @@ import io
 import re
 from collections.abc import Callable
 
-from mispair.experiments.content import Entry, Page, Table
+from mispair.experiments.content import Entry, Page, ResultTable
 
 
 def markdown(page: Page) -> str:
+    """The page as Markdown, its figures as links to SVG files beside it."""
     parts = [f"# {_md(page.title)}", *(_md(sentence) for sentence in page.about)]
     parts += [f"![{_md(drawing.title)}]({drawing.name}.svg)" for drawing in page.drawings]
     for table in page.tables:
@@ -46,6 +47,7 @@ def latex(page: Page) -> str:
 
 
 def page_of_html(page: Page) -> str:
+    """The page as one HTML file, its figures inside."""
     escaped = html.escape
     parts = [f"<h1>{escaped(page.title)}</h1>", *(f"<p>{escaped(sentence)}</p>" for sentence in page.about)]
     for drawing in page.drawings:
@@ -88,7 +90,7 @@ ul {{ font-size: .9em; opacity: .8; overflow-wrap: anywhere; }}
 """
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ResultTable) -> str:
     head = "| " + " | ".join(_md(heading) for heading in table.headings) + " |"
     rule = "|---" + "|---:" * (len(table.headings) - 1) + "|"
     rows = ["| " + " | ".join(_markdown_entry(entry) for entry in row) + " |" for row in table.rows]

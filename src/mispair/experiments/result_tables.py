@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
-from mispair.experiments.content import MISSING, Entry, Record, Table
+from mispair.experiments.content import MISSING, Entry, Record, ResultTable
 from mispair.experiments.reading import Grid, shown_name
-from mispair.experiments.results import Figure, Result, figure
+from mispair.experiments.results import CellResult, Figure, figure
 from mispair.recall_keys import HEADINGS, RECALLS
 
 
-def result_tables(grid: Grid) -> list[Table]:
+def result_tables(grid: Grid) -> list[ResultTable]:
     """The overview, all recalls of each column, the cost, and how well mismatched pairs were recognised."""
     tables = [_overview(grid)]
     tables += [_details(grid, column, which) for column in grid.columns for which in range(len(grid.evaluations))]
@@ -37,7 +37,7 @@ def _leader(grid: Grid, column: str, metric: str, gallery: int = 0) -> str | Non
     return best({key: value for key, value in figures.items() if value is not None})
 
 
-def _overview(grid: Grid) -> Table:
+def _overview(grid: Grid) -> ResultTable:
     """rSum of every row under every column."""
     rows = []
     for line in grid.lines:
@@ -53,10 +53,10 @@ def _overview(grid: Grid) -> Table:
                 entries.append(Entry(reached.text() + beside, leads))
         rows.append(tuple(entries))
     headings = ("rSum", *(grid.label(column) for column in grid.columns))
-    return Table("Sum of the six recalls", headings, tuple(rows))
+    return ResultTable("Sum of the six recalls", headings, tuple(rows))
 
 
-def _details(grid: Grid, column: str, gallery: int) -> Table:
+def _details(grid: Grid, column: str, gallery: int) -> ResultTable:
     """All recalls of one column, then what the paper printed for it."""
     leaders = {metric: _leader(grid, column, metric, gallery) for metric in RECALLS}
     rows = []
@@ -70,10 +70,10 @@ def _details(grid: Grid, column: str, gallery: int) -> Table:
         texts = [Entry("–" if value is None else f"{value:.1f}") for value in fact.figures]
         rows.append((Entry(f"{fact.method} (published)"), *texts, Entry("")))
     ranked = f", {grid.evaluations[gallery].label}" if len(grid.evaluations) > 1 else ""
-    return Table(grid.label(column) + ranked, ("", *HEADINGS, "seeds"), tuple(rows))
+    return ResultTable(grid.label(column) + ranked, ("", *HEADINGS, "seeds"), tuple(rows))
 
 
-def _cost(grid: Grid) -> Table:
+def _cost(grid: Grid) -> ResultTable:
     rows = []
     for line in grid.lines:
         results = [result for column in grid.columns for result in grid.of(line, column).values()]
@@ -92,10 +92,10 @@ def _cost(grid: Grid) -> Table:
             )
         )
     headings = ("cost of a cell", "networks", "training passes over the pairs", "judging passes", "seconds")
-    return Table("What it costs", headings, tuple(rows))
+    return ResultTable("What it costs", headings, tuple(rows))
 
 
-def _diagnostics(grid: Grid) -> Table:
+def _diagnostics(grid: Grid) -> ResultTable:
     """How well the mismatched pairs were recognised, where a row tries to."""
     rows = []
     for line in grid.lines:
@@ -103,11 +103,11 @@ def _diagnostics(grid: Grid) -> Table:
             results = list(grid.of(line, column).values())
             if all(result.called is None for result in results):
                 continue
-            found = {name: figure([v for r in results if (v := getattr(r, name)) is not None]) for name in _JUDGED}
-            texts = [MISSING if value is None else value.text(3) for value in found.values()]
+            judged = {name: figure([v for r in results if (v := getattr(r, name)) is not None]) for name in _JUDGED}
+            texts = [MISSING if value is None else value.text(3) for value in judged.values()]
             rows.append((Entry(shown_name(line)), Entry(grid.label(column)), *(Entry(text) for text in texts)))
     headings = ("", "", *_JUDGED.values())
-    return Table("The split against the truth", headings, tuple(rows))
+    return ResultTable("The split against the truth", headings, tuple(rows))
 
 
 _JUDGED = {
@@ -142,7 +142,7 @@ def records(grid: Grid) -> list[Record]:
     return records
 
 
-def _facts_of_runs(results: list[Result]) -> Record:
+def _facts_of_runs(results: list[CellResult]) -> Record:
     record: Record = {"seeds": len(results), "networks": results[0].networks}
     record["noise"] = " ".join(sorted({r.noise[:12] for r in results if r.noise is not None}))
     for name in ("passes", "forward_passes", "seconds", *_JUDGED):

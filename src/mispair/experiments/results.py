@@ -16,7 +16,7 @@ from mispair.runtime.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Result:
+class CellResult:
     """One finished cell."""
 
     galleries: tuple[tuple[str, dict[str, float]], ...]  # what was ranked, in words, and its recalls
@@ -56,7 +56,7 @@ class Figure:
 
 
 def figure(values: Sequence[float]) -> Figure | None:
-    """None of nothing."""
+    """Mean and standard deviation of some values; None where there are none, no deviation where there is one."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -65,8 +65,8 @@ def figure(values: Sequence[float]) -> Figure | None:
     return Figure(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)), len(values))
 
 
-def read_cell(folder: Path) -> Result | None:
-    """None where the cell is not finished."""
+def read_cell(folder: Path) -> CellResult | None:
+    """The result of the run in `folder`; None where it is not finished."""
     run = RunFolder(folder)
     if not run.finished:
         return None
@@ -78,7 +78,7 @@ def read_cell(folder: Path) -> Result | None:
             scored = json.loads((folder / GALLERIES).read_text(encoding="utf-8"))
         about, cost = _about(folder), summary["cost"]
         interval = summary.get("mismatch_rate_ci") or (None, None)
-        return Result(
+        return CellResult(
             galleries=tuple((one["label"], {key: float(one["metrics"][key]) for key in RECALLS}) for one in scored),
             networks=cost.get("networks_trained"),
             passes=_finite(cost.get("passes")),

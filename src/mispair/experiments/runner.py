@@ -23,10 +23,10 @@ LOCK = ".lock"  # of a grid's folder: two grids in one would write into the same
 
 
 class Audience(Protocol):
-    """Who is told how it goes."""
+    """Who hears how a grid goes: lines that stay, and one that is replaced."""
 
     def say(self, line: str) -> None:
-        """Something that stays."""
+        """Print a line that stays."""
 
     def show(self, line: str) -> None:
         """How it stands just now; the next one takes its place."""
@@ -110,6 +110,7 @@ def write_down(out: Path, spec: Spec, kind: str, data: str, seeds: int, command:
 
 
 def read_down(out: Path) -> dict[str, Any]:
+    """What `experiment.json` in `out` holds, its spec checked. Raises InputError where it is missing or damaged."""
     path = out / "experiment.json"
     try:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -51,7 +51,7 @@ class Evaluation(Section):
         return self.split if self.folds is None else f"{self.split}, mean of {self.folds} galleries"
 
 
-class Kind(Section):
+class DataSetup(Section):
     """How the experiment is run on one kind of data."""
 
     config: str | None = None  # a file such as ../configs/f30k/{config}-{backbone}.yaml, seen from the spec's folder
@@ -79,7 +79,7 @@ class Spec(Section):
     published: tuple[str, ...] = ()  # labels of the paper's tables whose rows are printed beside
     rows: dict[str, Row]
     columns: dict[str, Column]
-    data: dict[str, Kind]
+    data: dict[str, DataSetup]
     compares: Literal["trainings", "detectors"] = "trainings"  # detectors: see experiments/detectors.py
     figure: Figure | None = None
     quick: tuple[str, ...] = ()  # the cells of a first look, as --only takes them
@@ -147,6 +147,7 @@ def load_spec(name: str) -> tuple[Spec, Path]:
 
 
 def parse_spec(values: Any, where: str) -> Spec:
+    """The spec in plain values; `where` begins the sentence of the InputError that refuses them."""
     if not isinstance(values, dict):
         raise InputError(f"{where} must hold name, title, rows, columns and data, got {type(values).__name__}")
     try:

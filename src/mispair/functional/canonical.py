@@ -27,7 +27,7 @@ _HELD_OUT = 5  # one pair in so many chooses the ridge
 _MOST_JUDGED = 1000  # of them
 
 
-class Side(NamedTuple):
+class SideMap(NamedTuple):
     """Of a vector x, ((x - mean) @ basis) @ weight lies in the common space."""
 
     mean: Tensor  # (F,)
@@ -39,7 +39,7 @@ class Side(NamedTuple):
         return normalize((vectors - self.mean) @ (self.basis @ self.weight), dim=1)
 
 
-def canonical_maps(first: Tensor, second: Tensor, trust: Tensor, width: int) -> tuple[Side, Side]:
+def canonical_maps(first: Tensor, second: Tensor, trust: Tensor, width: int) -> tuple[SideMap, SideMap]:
     """Maps of both sides (N, F), (N, F') into a space at most `width` wide; trust (N,), 0 to 1.
 
     The ridge is the one under which held-out pairs find each other best.
@@ -51,15 +51,15 @@ def canonical_maps(first: Tensor, second: Tensor, trust: Tensor, width: int) -> 
         moments = _Moments(first[fitted], second[fitted], trust[fitted])
         for candidate in RIDGES:
             maps = moments.solve(candidate, width)
-            found = _agreement(maps[0].map(first[judged]), maps[1].map(second[judged]), trust[judged])
-            if found > best:
-                best, ridge = found, candidate
+            agreement = _agreement(maps[0].map(first[judged]), maps[1].map(second[judged]), trust[judged])
+            if agreement > best:
+                best, ridge = agreement, candidate
     return _Moments(first, second, trust).solve(ridge, width)
 
 
 def trusted_maps(
     first: Tensor, second: Tensor, image_of: NDArray[np.int64], weight: NDArray[np.float64], width: int
-) -> tuple[tuple[Side, Side], NDArray[np.float64]]:
+) -> tuple[tuple[SideMap, SideMap], NDArray[np.float64]]:
     """The maps by the pairs that all others vouch for, and how far each pair is trusted, (N,), times its weight (N,).
 
     Pairs are judged by those left out (`leave_one_out`), first as they came, then in the space found so far.
@@ -67,8 +67,8 @@ def trusted_maps(
     seen, said, trust = first, second, weight
     for _ in range(_ROUNDS):
         for _ in range(_JUDGINGS):
-            found = disagreement_with_others(seen.numpy(), said.numpy(), image_of, trust, np.random.default_rng(0))
-            trust = (1 - posterior_mismatched(found.given, found.repaired)) * weight
+            evidence = disagreement_with_others(seen.numpy(), said.numpy(), image_of, trust, np.random.default_rng(0))
+            trust = (1 - posterior_mismatched(evidence.given, evidence.repaired)) * weight
         maps = canonical_maps(first, second, torch.from_numpy(trust).float(), width)
         seen, said = (first - maps[0].mean) @ maps[0].basis, maps[1].map(second)
     return maps, trust
@@ -85,7 +85,7 @@ class _Moments:
         turned = [side @ axes.eigenvectors.to(side.dtype) for side, axes in zip(sides, self.axes, strict=True)]
         self.cross = (turned[0] * share).T @ turned[1]
 
-    def solve(self, ridge: float, width: int) -> tuple[Side, Side]:
+    def solve(self, ridge: float, width: int) -> tuple[SideMap, SideMap]:
         scales = []
         for axes, shrinkage in zip(self.axes, (ridge, ridge / 10), strict=True):
             values = axes.eigenvalues.clamp(min=0)
@@ -97,7 +97,7 @@ class _Moments:
             kept = torch.argsort(axes.eigenvalues, descending=True)[:width]
             basis = (axes.eigenvectors.to(scale.dtype) * scale)[:, kept]
             weight = turn[kept, :width] * strength
-            made.append(Side(mean, basis, weight * (weight.shape[1] ** 0.5 / weight.norm().clamp(min=1e-12))))
+            made.append(SideMap(mean, basis, weight * (weight.shape[1] ** 0.5 / weight.norm().clamp(min=1e-12))))
         return made[0], made[1]
 
 

@@ -69,13 +69,13 @@ class OtherPairs:
 
     def disagreement(self, images: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """(C,) images and (C,) pairs whose texts are compared with what is predicted -> (C,), minus the cosine."""
-        found = np.empty(len(images))
+        distance = np.empty(len(images))
         for start in range(0, len(images), _BLOCK):
             part = slice(start, start + _BLOCK)
             one, pair = torch.from_numpy(images[part]), torch.from_numpy(pairs[part])
             predicted = normalize(self._without(one, self.image_of[pair]), dim=1)
-            found[part] = -(predicted * self.texts[pair]).sum(1).double().numpy()
-        return found
+            distance[part] = -(predicted * self.texts[pair]).sum(1).double().numpy()
+        return distance
 
     def _without(self, one: Tensor, other: Tensor) -> Tensor:
         """Predictions (C, D) for images `one` (C,) of the regression without them and without images `other` (C,).

@@ -1,6 +1,6 @@
 """Two-component mixtures of per-pair losses: which pairs are mismatched, and how many?
 
-Letters: N losses. `em` fits, `families` knows the two distributions.
+Letters: N losses. `mixture_em` fits, `mixture_families` knows the two distributions.
 """
 
 from __future__ import annotations
@@ -137,7 +137,18 @@ def fit_beta_mixture(
 ) -> MixtureFit:
     """Two Beta components on min-max normalised losses by maximum likelihood (L2RM Sec. 4.1; Arazo et al. 2019).
 
-    losses (N,) finite. `tol` is the change of the mean log likelihood at which EM stops.
+    Args:
+        losses: (N,) finite, in any unit; at least two.
+        tol: change of the mean log likelihood at which EM stops.
+        max_iter: rounds of EM at most.
+        bins: cells of the histogram the fit is made on, at least 16.
+
+    Returns:
+        `MixtureFit`: `mismatch_rate` with its interval, `posterior_mismatched`, and whether there are two groups.
+
+    Example:
+        >>> fit = fit_beta_mixture(losses)
+        >>> fit.mismatch_rate, fit.posterior_mismatched(losses) > 0.5
     """
     return _fit("beta", losses, tol, max_iter, bins)
 
@@ -145,7 +156,18 @@ def fit_beta_mixture(
 def fit_gaussian_mixture(
     losses: Tensor | NDArray[np.float64], *, tol: float = 1e-8, max_iter: int = 500, bins: int = 1024
 ) -> MixtureFit:
-    """Two Gauss components on min-max normalised losses by maximum likelihood (NCR's split). losses (N,) finite."""
+    """Two Gauss components on min-max normalised losses by maximum likelihood (NCR's split).
+
+    Args:
+        losses: (N,) finite, in any unit; at least two.
+        tol, max_iter, bins: as for `fit_beta_mixture`.
+
+    Returns:
+        `MixtureFit`.
+
+    Example:
+        >>> fit_gaussian_mixture(losses).mismatch_rate
+    """
     return _fit("gaussian", losses, tol, max_iter, bins)
 
 

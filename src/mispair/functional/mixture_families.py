@@ -19,10 +19,12 @@ _MIN_VARIANCE = {"beta": 1e-4, "gaussian": 5e-4}  # a component never collapses 
 
 
 def statistics(family: Family, x: Tensor) -> Tensor:
+    """The sufficient statistics of x (...,) in (0, 1): (log x, log(1 - x)) or (x, x²), (..., 2)."""
     return torch.stack([x.log(), torch.log1p(-x)] if family == "beta" else [x, x * x], -1)
 
 
 def natural(family: Family, parameters: Tensor) -> Tensor:
+    """Natural parameters that go with `statistics`, (..., 2) -> (..., 2)."""
     first, second = parameters.unbind(-1)
     if family == "beta":
         return torch.stack([first - 1, second - 1], -1)
@@ -30,6 +32,7 @@ def natural(family: Family, parameters: Tensor) -> Tensor:
 
 
 def normaliser(family: Family, parameters: Tensor) -> Tensor:
+    """The log normaliser of each component, (..., 2) -> (...,): log density = statistics · natural - normaliser."""
     first, second = parameters.unbind(-1)
     if family == "beta":
         return torch.lgamma(first) + torch.lgamma(second) - torch.lgamma(first + second)
@@ -46,6 +49,7 @@ def moments(family: Family, parameters: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def from_moments(family: Family, mean: Tensor, variance: Tensor) -> Tensor:
+    """Parameters (..., 2) of the component with this mean and variance (...,), none narrower than allowed."""
     variance = variance.clamp(min=_MIN_VARIANCE[family])
     if family == "gaussian":
         return torch.stack([mean, variance.sqrt()], -1)

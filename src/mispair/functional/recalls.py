@@ -37,6 +37,9 @@ def retrieval_metrics(
         i2t_r1, i2t_r5, i2t_r10, i2t_medr, i2t_meanr, the same with t2i, rsum, and collapsed: 1.0 when the scores do
         not tell candidates apart (then the recalls mean nothing), else 0.0. Images that own no caption are
         candidates, not queries.
+
+    Example:
+        >>> retrieval_metrics(images @ captions.T, captions_per_image=5)["rsum"]
     """
     matrix = scores if isinstance(scores, Tensor) else torch.from_numpy(np.asarray(scores))
     if matrix.ndim != 2 or 0 in matrix.shape:

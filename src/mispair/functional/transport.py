@@ -55,6 +55,7 @@ def partial_transport(
         entropy_on: which entropy is regularised, see the module's first lines.
         tol: relative error of the marginals and of the mass at which to stop. The plan is then scaled down where a
             row or column still exceeds its mass, so it never carries more than it is given.
+        max_iter: rounds at most; a warning says where they did not suffice.
         stop: "marginals" stops on that error; "potentials" is the published rule (change of the row potential
             below 1e-3 in norm, at most 1000 rounds), whose plan is returned as it is.
         validate: look at the values first. Turn it off inside a training step on an accelerator: a look waits for
@@ -62,6 +63,10 @@ def partial_transport(
 
     Returns:
         Alignment: `plan` in the dtype of `cost`; `mass`, `converged`, `iterations`. No gradient flows through it.
+
+    Example:
+        >>> given = torch.eye(len(scores), dtype=torch.bool)
+        >>> partial_transport(1 - scores, mass=0.5, entropy=0.02, forbidden=given).plan.argmax(1)
     """
     if stop == "potentials" and entropy_on != "extended":
         raise InputError("stop='potentials' is the published rule for entropy_on='extended', got entropy_on='plan'")

@@ -98,12 +98,12 @@ class PC2(CoTeaching[PC2Config]):
         return {name: columns[name] for name in self.networks}
 
     def _judge(self, run: Run, batch: PairBatch) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = {}
+        surveyed: dict[str, Tensor] = {}
         for name, net in self.networks.items():
             images, texts = run.encode(net, batch)
-            found[name] = triplet(scores_of(net, images, texts), self.config.margin, "mean")
-            found[f"classes_{name}"] = self._classes(name, images)
-        return found
+            surveyed[name] = triplet(scores_of(net, images, texts), self.config.margin, "mean")
+            surveyed[f"classes_{name}"] = self._classes(name, images)
+        return surveyed
 
     def _stepper(self, student: str, teacher: str, split: Split) -> Callable[..., None]:
         labels = torch.from_numpy(1 - split.p_mismatch)

@@ -1,7 +1,7 @@
 """Backbones: from features of two sides to raw logits of every pair; hand-written autograd is in `kernels`."""
 
 from mispair.models.base import Backbone, ModelConfig
-from mispair.models.registry import MODELS, build_model, model_names, model_preset, register_model
+from mispair.models.registry import MODELS, build_model, encodes_one_vector, model_names, model_preset, register_model
 from mispair.models.sizes import InputSizes
 from mispair.models.stand_in import polish
 
@@ -11,6 +11,7 @@ __all__ = [
     "InputSizes",
     "ModelConfig",
     "build_model",
+    "encodes_one_vector",
     "model_names",
     "model_preset",
     "polish",

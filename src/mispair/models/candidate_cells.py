@@ -49,8 +49,8 @@ def completed(cheap: Tensor, rows: Tensor, cols: Tensor, logits: Tensor) -> tupl
     """
     known, given = cheap[rows, cols], logits.to(cheap.dtype)
     usual, expected = _levels(given, rows, cols, cheap.shape), _levels(known, rows, cols, cheap.shape)
-    apart, told = (given - usual[rows, cols]).detach(), known - expected[rows, cols]
-    slope = ((told * apart).sum() / told.square().sum().clamp_min(1e-12)).clamp_min(0)
+    apart, explained = (given - usual[rows, cols]).detach(), known - expected[rows, cols]
+    slope = ((explained * apart).sum() / explained.square().sum().clamp_min(1e-12)).clamp_min(0)
     estimate = usual + slope * (cheap - expected)
     cells = rows * cheap.shape[1] + cols
     times = torch.zeros_like(cheap).flatten().index_add(0, cells, torch.ones_like(given))

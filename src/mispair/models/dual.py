@@ -6,7 +6,7 @@ head   the towers are frozen and their vectors are the input. A small adapter pe
 lora   adapters of low rank inside the towers, which read pixels and pieces of texts.
 full   the towers whole, or all but their lowest layers.
 
-What proves it: tests/models/test_dual.py, against the cosines of the vectors themselves;
+What proves it: tests/models/test_dual.py, against the cosines of the vectors themselves, and
 tests/workflows/test_tuning.py, against the libraries' own outputs.
 """
 
@@ -19,11 +19,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor, nn
-from torch.nn.functional import gelu, normalize
+from torch.nn.functional import gelu
 
 from mispair.errors import InputError
-from mispair.models.base import Backbone, ModelConfig, check_encoded
+from mispair.models.base import ModelConfig
 from mispair.models.layers import blanked, masked_mean, xavier
+from mispair.models.one_vector import OneVectorBackbone, as_one_part
 from mispair.models.sizes import InputSizes
 from mispair.section import Section
 from mispair.types import Encoded
@@ -67,7 +68,7 @@ class DualConfig(ModelConfig):
     checkpointing: bool = False  # gradient checkpointing: less memory, a third more time
 
 
-class Dual(Backbone):
+class Dual(OneVectorBackbone):
     """Cosine of two vectors."""
 
     Config = DualConfig
@@ -134,35 +135,17 @@ class Dual(Backbone):
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
         vectors = self.mean_vectors(images, mask) if self.towers is None else self.towers.see(images[:, 0])
-        return _whole(self.images(vectors), mask)
+        return as_one_part(self.images(vectors), mask)
 
     def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
         vectors = self.mean_vectors(texts, mask) if self.towers is None else self.towers.read(texts, mask)
-        return _whole(self.texts(vectors), mask)
-
-    def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
-        """Cosines of every image against every text, (n, m)."""
-        check_encoded(images, texts, self.embed)
-        return images.values[:, 0] @ texts.values[:, 0].T
-
-    def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
-        """Cosines of the listed cells, (k,)."""
-        check_encoded(images, texts, self.embed)
-        return (images.values[rows, 0] * texts.values[cols, 0]).sum(-1)
+        return as_one_part(self.texts(vectors), mask)
 
     def link(self, logits: Tensor) -> Tensor:
         """The cosine, scaled and shifted where that is learned."""
         if self.log_scale is not None:
             logits = logits * self.log_scale.clamp(max=math.log(_WIDEST_SCALE)).exp()
         return logits if self.bias is None else logits + self.bias
-
-    def pool_images(self, images: Encoded) -> Tensor:
-        """The vector itself: here the stand-in is the score."""
-        return images.values[:, 0]
-
-    def pool_texts(self, texts: Encoded) -> Tensor:
-        """The vector itself."""
-        return texts.values[:, 0]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """What learns: weights of towers that stay as they are come with the encoder and are not saved again."""
@@ -231,10 +214,10 @@ def _open_towers(config: DualConfig, sizes: InputSizes) -> Any:
             " (--images, --encoder), or train a head on the features: model.tune=head"
         )
     inputs = TowerInputs(config.encoder)
-    found = (math.prod(inputs.shape), inputs.pieces)
-    if found != (sizes.image_width, sizes.vocabulary_size):
+    read = (math.prod(inputs.shape), inputs.pieces)
+    if read != (sizes.image_width, sizes.vocabulary_size):
         raise InputError(
-            f"the towers of '{config.encoder}' read pictures of {found[0]:,} numbers and {found[1]:,} kinds of pieces,"
+            f"the towers of '{config.encoder}' read pictures of {read[0]:,} numbers and {read[1]:,} kinds of pieces,"
             f" those of this run are {sizes.image_width:,} and {sizes.vocabulary_size:,}; name the encoder it was made"
             " with"
         )
@@ -242,7 +225,3 @@ def _open_towers(config: DualConfig, sizes: InputSizes) -> Any:
     lora = LoRA(values.rank, values.alpha, values.dropout, values.targets)
     assert config.tune != "head"
     return Towers(inputs, config.tune, locked=config.locked, lora=lora, checkpointing=config.checkpointing)
-
-
-def _whole(vectors: Tensor, mask: Tensor) -> Encoded:
-    return Encoded(normalize(vectors, dim=-1)[:, None], mask.new_ones(len(mask), 1))

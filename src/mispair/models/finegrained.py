@@ -13,7 +13,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.gather import Columns, share_columns
+from mispair.gather import SharedColumns, share_columns
 from mispair.models.base import Backbone, ModelConfig, check_encoded
 from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
 from mispair.models.candidate_cells import candidate_cells, completed, worth_it
@@ -108,7 +108,7 @@ class FineGrained(Backbone):
             return self._shortlisted(images, texts, self._shortlist)
         shared = share_columns(texts.mask.sum(1))  # texts, not images: those are normalised over the whole batch
         own = texts if shared is None else texts.take(shared.mine)
-        pairs = Pairs(self, images, own)
+        pairs = PreparedBatch(self, images, own)
         plan = by_length(own.mask, words_per_group(own.mask.device))
         blocks = pairs.by_group(plan)
         whole = torch.is_grad_enabled() or self._coupled()
@@ -136,7 +136,7 @@ class FineGrained(Backbone):
     def _shortlisted(self, images: Encoded, texts: Encoded, count: int) -> Tensor:
         """Raw logits (n, m): of `count` candidates per image and per text by the full model, estimates of the rest."""
         assert self.stand_in is not None
-        pairs = Pairs(self, images, texts)
+        pairs = PreparedBatch(self, images, texts)
         cosines = self._cosines(images, texts, pairs.image_global, pairs.text_global)
         rows, cols = candidate_cells(cosines.detach(), count)
         logits, scored = completed(cosines.detach(), rows, cols, self._listed(pairs, rows, cols))
@@ -148,12 +148,12 @@ class FineGrained(Backbone):
         check_encoded(images, texts, self.embed)
         if self._coupled():
             return self.similarity(images, texts)[rows, cols]
-        pairs = Pairs(self, images, texts)
+        pairs = PreparedBatch(self, images, texts)
         if not torch.is_grad_enabled() and rows.device.type == "cpu" and len(rows) >= MANY * len(images):
             return self._by_image(pairs, rows, cols)
         return self._listed(pairs, rows, cols)
 
-    def _listed(self, pairs: Pairs, rows: Tensor, cols: Tensor) -> Tensor:
+    def _listed(self, pairs: PreparedBatch, rows: Tensor, cols: Tensor) -> Tensor:
         """Logits (c,) of listed cells, by length of their texts."""
         shared = share_columns(pairs.word_mask.sum(1)[cols])
         if shared is not None:
@@ -167,7 +167,7 @@ class FineGrained(Backbone):
         cells = in_order(logits, plan, dim=0) if logits else pairs.regions.new_empty(0)
         return cells if shared is None else shared.whole(cells)
 
-    def _by_image(self, pairs: Pairs, rows: Tensor, cols: Tensor) -> Tensor:
+    def _by_image(self, pairs: PreparedBatch, rows: Tensor, cols: Tensor) -> Tensor:
         """Many texts of one image at a time: its regions are read once, not once per text."""
         logits = pairs.regions.new_empty(len(rows))
         lengths = pairs.word_mask.sum(1)[cols]
@@ -185,14 +185,16 @@ class FineGrained(Backbone):
                 logits[part] = self._score(iter([(group.mask, nodes)]))[0][0]
         return logits
 
-    def _score(self, groups: Nodes, plan: list[Group] | None = None, shared: Columns | None = None) -> list[Tensor]:
+    def _score(
+        self, groups: Nodes, plan: list[Group] | None = None, shared: SharedColumns | None = None
+    ) -> list[Tensor]:
         """Logits (n, k) of each group of nodes (n, k, L+1, S) with its word mask, broadcastable to (n, k, L).
 
         The texts of the groups are the columns `plan` names, of those that are `shared` out to this process.
         """
         raise NotImplementedError
 
-    def _score_again(self, pairs: Pairs, words: Tensor, text_global: Tensor) -> Tensor:
+    def _score_again(self, pairs: PreparedBatch, words: Tensor, text_global: Tensor) -> Tensor:
         """Logits (n, k) of a group for a sparse gradient; a model that can computes the cells it touches again."""
         return self._score(iter([(None, pairs.grid(None, words, text_global))]))[0]
 
@@ -201,7 +203,7 @@ class FineGrained(Backbone):
         return False
 
 
-class Pairs:
+class PreparedBatch:
     """Everything computed once per call: globals, Gram matrices, and the precision of the pair-level work."""
 
     def __init__(self, model: FineGrained, images: Encoded, texts: Encoded) -> None:

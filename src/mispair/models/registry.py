@@ -8,6 +8,7 @@ from mispair.errors import InputError
 from mispair.models.base import Backbone, ModelConfig
 from mispair.models.dual import Dual
 from mispair.models.imram import IMRAM
+from mispair.models.one_vector import OneVectorBackbone
 from mispair.models.saf import SAF
 from mispair.models.sgr import SGR
 from mispair.models.sizes import InputSizes
@@ -40,6 +41,11 @@ def model_preset(name: str, size: str = "paper") -> ModelConfig:
     if size not in presets:
         raise InputError(f"there is no size {size!r} of {name}; {nearest(size, presets)}")
     return presets[size]()
+
+
+def encodes_one_vector(name: str) -> bool:
+    """Whether the backbone of that name encodes an item as one vector, and so needs no words and regions."""
+    return issubclass(MODELS.find(name), OneVectorBackbone)
 
 
 def build_model(config: ModelConfig, sizes: InputSizes) -> Backbone:

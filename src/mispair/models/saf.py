@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from mispair.gather import Columns
+from mispair.gather import SharedColumns
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, node_mask
 from mispair.models.kernels.caption_groups import Group, in_order
 from mispair.models.kernels.unit_length import EPS
@@ -75,7 +75,9 @@ class SAF(FineGrained):
     def _coupled(self) -> bool:
         return self.training
 
-    def _score(self, groups: Nodes, plan: list[Group] | None = None, shared: Columns | None = None) -> list[Tensor]:
+    def _score(
+        self, groups: Nodes, plan: list[Group] | None = None, shared: SharedColumns | None = None
+    ) -> list[Tensor]:
         if not self.training:
             norm = self.filter_norm
             return [

@@ -13,8 +13,8 @@ import torch
 from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 
-from mispair.gather import Columns
-from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, Pairs, node_mask
+from mispair.gather import SharedColumns
+from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, PreparedBatch, node_mask
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.caption_groups import Group
 from mispair.models.kernels.reasoning import GraphReasoning
@@ -74,7 +74,9 @@ class SGR(FineGrained):
         self.steps = nn.ModuleList(GraphStep(config.sim) for _ in range(config.steps))
         self.out = xavier(config.sim, 1)
 
-    def _score(self, groups: Nodes, plan: list[Group] | None = None, shared: Columns | None = None) -> list[Tensor]:
+    def _score(
+        self, groups: Nodes, plan: list[Group] | None = None, shared: SharedColumns | None = None
+    ) -> list[Tensor]:
         weights: list[Tensor] | None = None
         logits = []
         for mask, nodes in groups:
@@ -83,7 +85,7 @@ class SGR(FineGrained):
             logits.append(self._reason(nodes, None if mask is None else node_mask(mask), weights))
         return logits
 
-    def _score_again(self, pairs: Pairs, words: Tensor, text_global: Tensor) -> Tensor:
+    def _score_again(self, pairs: PreparedBatch, words: Tensor, text_global: Tensor) -> Tensor:
         images = [pairs.regions, pairs.gram, pairs.image_global]
         if pairs.region_mask is not None:
             images.append(pairs.region_mask)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from mispair.errors import InputError
+from mispair.evaluation_mode import evaluation_mode
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.unit_length import l2
 from mispair.models.layers import xavier
@@ -57,13 +58,11 @@ class StandIn(nn.Module):
 class Taught(Protocol):
     """A model with a stand-in."""
 
-    training: bool
     stand_in: StandIn | None
 
     def pooled_images(self, images: Encoded) -> Tensor: ...
     def pooled_texts(self, texts: Encoded) -> Tensor: ...
     def similarity(self, images: Encoded, texts: Encoded) -> Tensor: ...
-    def train(self, mode: bool = True) -> Any: ...
 
 
 def polish(model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: int = 50, rate: float = 1e-3) -> None:
@@ -73,11 +72,9 @@ def polish(model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: in
     """
     if model.stand_in is None:
         raise InputError("the model has no stand-in to polish: its configuration says stand_in: null")
-    training, maps = model.training, model.stand_in
-    model.train(False)
-    with torch.no_grad():
+    maps = model.stand_in
+    with evaluation_mode(model):
         lessons = [(model.pooled_images(i), model.pooled_texts(t), model.similarity(i, t)) for i, t in batches]
-    model.train(training)
     optimizer = torch.optim.Adam(maps.parameters(), lr=rate)
     with torch.enable_grad():
         for _ in range(rounds):

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
-from mispair.models.base import Backbone, ModelConfig, check_encoded
+from mispair.models.base import ModelConfig
 from mispair.models.branches import BiGRU, WordTable, run_gru
 from mispair.models.layers import blanked, xavier
+from mispair.models.one_vector import OneVectorBackbone, as_one_part
 from mispair.models.pooling import FeatureNorm, GeneralizedPool, MeanPool
 from mispair.models.sizes import InputSizes
 from mispair.types import Encoded
@@ -30,7 +30,7 @@ class VSEConfig(ModelConfig):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
-class VSE(Backbone):
+class VSE(OneVectorBackbone):
     """Cosine of two pooled vectors; the score is the logit itself."""
 
     Config = VSEConfig
@@ -44,32 +44,10 @@ class VSE(Backbone):
         self.texts = _TextSide(sizes, config)
 
     def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
-        return _whole(self.images(blanked(images, mask), mask), mask)
+        return as_one_part(self.images(blanked(images, mask), mask), mask)
 
     def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
-        return _whole(self.texts(texts, mask), mask)
-
-    def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
-        """Cosines of every image against every text, (n, m)."""
-        check_encoded(images, texts, self.embed)
-        return images.values[:, 0] @ texts.values[:, 0].T
-
-    def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
-        """Cosines of the listed cells, (k,)."""
-        check_encoded(images, texts, self.embed)
-        return (images.values[rows, 0] * texts.values[cols, 0]).sum(-1)
-
-    def link(self, logits: Tensor) -> Tensor:
-        """The cosine is the score."""
-        return logits
-
-    def pool_images(self, images: Encoded) -> Tensor:
-        """The vector itself: here the stand-in is the score."""
-        return images.values[:, 0]
-
-    def pool_texts(self, texts: Encoded) -> Tensor:
-        """The vector itself."""
-        return texts.values[:, 0]
+        return as_one_part(self.texts(texts, mask), mask)
 
 
 class _ImageSide(nn.Module):
@@ -130,7 +108,3 @@ class _TextSide(nn.Module):
         else:
             pooled = self.pool(self.gru(parts, mask), mask)
         return pooled
-
-
-def _whole(vectors: Tensor, mask: Tensor) -> Encoded:
-    return Encoded(normalize(vectors, dim=-1)[:, None], mask.new_ones(len(mask), 1))

@@ -71,8 +71,8 @@ def ask_terminal(read: int, write: int) -> str | None:
         return None
     finally:
         termios.tcsetattr(read, termios.TCSANOW, before)
-    found = re.search(rb"\x1b\[\?[\d;]*c", said)
-    return None if found is None else found.group().decode()
+    attributes = re.search(rb"\x1b\[\?[\d;]*c", said)
+    return None if attributes is None else attributes.group().decode()
 
 
 def thumbnails(files: Sequence[bytes | None], way: Way, width: int) -> str:

@@ -114,6 +114,8 @@ class Card:
 
 @dataclass(frozen=True)
 class Gallery:
+    """The cards of some proposals, and where the proposals come from."""
+
     cards: tuple[Card, ...]
     of: int  # how many proposals there are in all
     how: str  # where they come from

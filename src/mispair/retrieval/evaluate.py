@@ -39,7 +39,7 @@ class RecallEvaluator:
         self.data, self.folds, self.batch_size = data, folds, batch_size
         self.precision, self.progress = precision, progress
         self.shortlist = shortlist
-        self.found: Shortlisted | None = None  # how good the last two-stage search was
+        self.shortlisted: Shortlisted | None = None  # how good the last two-stage search was
 
     def __call__(self, models: Sequence[RetrievalModel]) -> dict[str, float]:
         return self.metrics(self.scores(models))
@@ -54,10 +54,10 @@ class RecallEvaluator:
         for model in models:
             images.append(encode_images(model, self._batches(model, self.data.image_batch, len(self.data.images))))
             texts.append(encode_texts(model, self._batches(model, self.data.text_batch, len(self.data.image_of_text))))
-        self.found = shortlist_scores(
+        self.shortlisted = shortlist_scores(
             models, images, texts, shortlist=self.shortlist, progress=self.progress, precision=self.precision
         )
-        return to_host(self.found.scores)
+        return to_host(self.shortlisted.scores)
 
     def _batches(self, model: Any, read: Read, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         assert isinstance(model, nn.Module)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Kind = Literal["none", "logistic", "isotonic"]
-KINDS: tuple[Kind, ...] = ("none", "logistic", "isotonic")  # the simpler first: it wins where they are even
+CurveKind = Literal["none", "logistic", "isotonic"]
+KINDS: tuple[CurveKind, ...] = ("none", "logistic", "isotonic")  # the simpler first: it wins where they are even
 _FEWEST = 20  # labels below which nothing is changed
 _FOLDS = 5
 _EDGE = 1e-3  # probabilities stay this far from 0 and 1: labels never prove certainty
@@ -24,10 +24,10 @@ _EDGE = 1e-3  # probabilities stay this far from 0 and 1: labels never prove cer
 class Recalibration:
     """A monotone map of probabilities. `kind` none leaves them as they are."""
 
-    kind: Kind
+    kind: CurveKind
     knots: Floats  # (k,) ascending logits
     values: Floats  # (k,) their probabilities, ascending
-    losses: Mapping[Kind, float]  # cross-validated log loss of every kind
+    losses: Mapping[CurveKind, float]  # cross-validated log loss of every kind
 
     def __call__(self, p: Floats) -> Floats:
         """(N,) -> (N,)."""
@@ -51,7 +51,7 @@ def recalibrate(p: Floats, labels: NDArray[np.bool_]) -> Recalibration:
     if len(y) < _FEWEST or y.min() == y.max():
         return nothing
     fold = np.random.default_rng(0).permutation(len(y)) % _FOLDS
-    losses: dict[Kind, float] = {}
+    losses: dict[CurveKind, float] = {}
     for kind in KINDS:
         held = np.empty(len(y))
         for k in range(_FOLDS):
@@ -62,7 +62,7 @@ def recalibrate(p: Floats, labels: NDArray[np.bool_]) -> Recalibration:
     return Recalibration(fitted.kind, fitted.knots, fitted.values, dict(losses))
 
 
-def _fit(kind: Kind, p: Floats, y: Floats) -> Recalibration:
+def _fit(kind: CurveKind, p: Floats, y: Floats) -> Recalibration:
     if kind == "none":
         return Recalibration("none", np.zeros(0), np.zeros(0), {})
     x = _logit(p)

@@ -35,7 +35,7 @@ class Check:
 
     name: str
     state: State
-    found: str
+    found: str  # what there is, in words; a key of `doctor --json`
     remedy: str = ""
 
 

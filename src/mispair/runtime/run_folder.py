@@ -32,6 +32,7 @@ from mispair.data.vocabulary import Vocabulary
 from mispair.errors import InputError
 
 CONFIG = "config.yaml"
+SPLITS = "split.parquet"
 GO_ON = "go on with --resume"  # what to do about a disk that was full
 Columns = dict[str, NDArray[Any]]
 
@@ -72,7 +73,7 @@ class RunFolder:
 
     @property
     def splits_folder(self) -> Path:
-        return self.path / "split.parquet"
+        return self.path / SPLITS
 
     @property
     def alignment_file(self) -> Path:

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from mispair.audit.damage import find_crowded_images, find_empty_captions, find_repeated_captions
 from mispair.audit.facts import Damage, Facts, Origin
 from mispair.audit.proposals import Proposals
-from mispair.audit.space import silent
 from mispair.audit.verdict_table import SCHEMA
 from mispair.audit.verdicts import Verdicts
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, make_frame
 from mispair.scale.rematch import propose_among_many
@@ -94,12 +93,12 @@ def finish(
 
 def _damage(data: PairVectors, p: Floats) -> Iterator[Damage]:
     rows = data.image_rows(np.arange(len(data)))
-    found: list[Damage | None] = []
+    kinds: list[Damage | None] = []
     if data.captions is not None:
-        found += [find_repeated_captions(data.captions, rows, p), find_empty_captions(data.captions)]
+        kinds += [find_repeated_captions(data.captions, rows, p), find_empty_captions(data.captions)]
     if data.image_of is not None:
-        found.append(find_crowded_images(rows, _Names(data.image_ids)))
-    return (kind for kind in found if kind is not None)
+        kinds.append(find_crowded_images(rows, _Names(data.image_ids)))
+    return (kind for kind in kinds if kind is not None)
 
 
 class _Names(Sequence[str]):

@@ -99,8 +99,8 @@ def _rematch(
         for start in range(0, len(block), STEP):
             mine = np.arange(at + start, at + min(start + STEP, len(block)))
             # A text that stands with this image already is given, not proposed.
-            found = texts.search(block[start : start + STEP], k, partial(_elsewhere, suspects.image, mine))
-            listed[mine], score[mine] = found[0], found[1].numpy()
+            nearest = texts.search(block[start : start + STEP], k, partial(_elsewhere, suspects.image, mine))
+            listed[mine], score[mine] = nearest[0], nearest[1].numpy()
         at += len(block)
         tell("shortlisting partners", at, count)
     score /= _spread(data, frame, suspects)

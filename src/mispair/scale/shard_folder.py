@@ -66,9 +66,11 @@ class ShardFolder:
         """
         if not self.path.is_dir():
             raise InputError(f"{self.path} is no folder; expected the one that --statistics named")
-        found = [match for entry in self.path.iterdir() if (match := _NAME.fullmatch(entry.name)) and match[1] == kind]
-        ways = sorted({int(match[3]) for match in found})
-        if not found:
+        matches = [
+            match for entry in self.path.iterdir() if (match := _NAME.fullmatch(entry.name)) and match[1] == kind
+        ]
+        ways = sorted({int(match[3]) for match in matches})
+        if not matches:
             raise InputError(
                 f"{self.path} holds no {kind} of shards; write them with: mispair audit ... --shard 1/4 --statistics"
                 f" {self.path}"
@@ -78,7 +80,7 @@ class ShardFolder:
                 f"{self.path} holds {kind} of shards out of {' and out of '.join(map(str, ways))}, which overlap;"
                 " remove those of one cut"
             )
-        missing = sorted(set(range(1, ways[0] + 1)) - {int(match[2]) for match in found})
+        missing = sorted(set(range(1, ways[0] + 1)) - {int(match[2]) for match in matches})
         if missing:
             listed = ", ".join(f"{shard}/{ways[0]}" for shard in missing[:5]) + (" ..." if missing[5:] else "")
             raise InputError(f"{self.path}: {kind} of {len(missing)} of {ways[0]} shards are missing: {listed}")

@@ -58,14 +58,14 @@ class Texts:
         """
         wanted = min(_CANDIDATES, len(self.vectors))
         if self.index is None:
-            found, candidates = (images @ torch.from_numpy(np.asarray(self.vectors, np.float32)).T).topk(wanted, 1)
+            scores, candidates = (images @ torch.from_numpy(np.asarray(self.vectors, np.float32)).T).topk(wanted, 1)
             candidate = candidates.numpy()
         else:
             candidate = self.index.search(images.numpy(), wanted)[1]
             texts = torch.from_numpy(self.vectors[candidate.clip(min=0)]).float()
-            found = torch.bmm(texts, images.unsqueeze(2)).squeeze(2)
+            scores = torch.bmm(texts, images.unsqueeze(2)).squeeze(2)
         good = torch.from_numpy((candidate >= 0) & allowed(candidate))
-        best = found.masked_fill(~good, -torch.inf).topk(min(k, wanted), 1)
+        best = scores.masked_fill(~good, -torch.inf).topk(min(k, wanted), 1)
         chosen = np.take_along_axis(candidate, best.indices.numpy(), 1)
         return np.where(np.isfinite(best.values.numpy()), chosen, -1), best.values
 
@@ -128,7 +128,7 @@ def _centres(faiss: Any, quantizer: Any, sample: NDArray[np.float32], lists: int
         fine = faiss.Kmeans(sample.shape[1], count, max_points_per_centroid=_PER_CENTRE * 2, **options)
         fine.train(members)
         centres.append(fine.centroids)
-    found = np.concatenate(centres)[:lists]
-    if len(found) < lists:  # groups that were empty: some texts themselves
-        found = np.concatenate([found, sample[: lists - len(found)]])
-    quantizer.add(np.ascontiguousarray(found))
+    centroids = np.concatenate(centres)[:lists]
+    if len(centroids) < lists:  # groups that were empty: some texts themselves
+        centroids = np.concatenate([centroids, sample[: lists - len(centroids)]])
+    quantizer.add(np.ascontiguousarray(centroids))

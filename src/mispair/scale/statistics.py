@@ -84,11 +84,11 @@ def gather(data: PairVectors, frame: Frame, tell: Tell, shard: int = 1, of: int 
         counts[3] += frame.near.count(frame.near.suspicion(wrong))
         tell("measuring pairs", here.stop, count)
     image, sizes, suspects = _images_drawn(data, start, stop, suspicion > frame.full.middle)
-    told = np.bincount(crowd[crowd >= 0], minlength=len(number)).astype(np.int64)
+    crowded = np.bincount(crowd[crowd >= 0], minlength=len(number)).astype(np.int64)
     return Statistics(
         key=frame.key, pairs=len(data), start=start, stop=stop,
         given=counts[0], repaired=counts[1], near_given=counts[2], near_repaired=counts[3],
-        image=image, image_pairs=sizes, image_suspects=suspects, crowded=told,
+        image=image, image_pairs=sizes, image_suspects=suspects, crowded=crowded,
         suspicion=suspicion, score=score, caption_above=above[0], image_above=above[1], crowd=crowd,
     )  # fmt: skip
 
@@ -146,9 +146,9 @@ def load_with_more(path: Path) -> tuple[Statistics, dict[str, Any]]:
     plain_file(path, "statistics of a shard")
     damaged = f"{path} is damaged or of another version of mispair; write the statistics of this shard again"
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            head = json.loads(found["head"].tobytes())
-            values = {f.name: head[f.name] if f.name in head else found[f.name] for f in fields(Statistics)}
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            head = json.loads(stored["head"].tobytes())
+            values = {f.name: head[f.name] if f.name in head else stored[f.name] for f in fields(Statistics)}
             version, more = head["version"], dict(head["more"])
     except _BROKEN:
         raise InputError(damaged) from None

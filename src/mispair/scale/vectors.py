@@ -162,10 +162,10 @@ class JoinedSide:
         vectors: Floats32 | None = None
         for k in np.unique(part).tolist():
             mine = part == k
-            found = ask(self.parts[k], rows[mine] - self._starts[k])
+            taken = ask(self.parts[k], rows[mine] - self._starts[k])
             if vectors is None:
-                vectors = np.empty((len(rows), found.shape[1]), np.float32)
-            vectors[mine] = found
+                vectors = np.empty((len(rows), taken.shape[1]), np.float32)
+            vectors[mine] = taken
         return np.empty((0, 0), np.float32) if vectors is None else vectors
 
 

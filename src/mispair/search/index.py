@@ -161,14 +161,14 @@ class Index:
     def _once(self, scores: NDArray[Any], rows: NDArray[Any], side: Side, k: int) -> Answers:
         if side == "texts":
             return Answers(scores[:, :k], rows[:, :k])
-        found = Answers(np.full((len(rows), k), -np.inf, np.float32), np.full((len(rows), k), -1, np.int64))
+        answers = Answers(np.full((len(rows), k), -np.inf, np.float32), np.full((len(rows), k), -1, np.int64))
         for query in range(len(rows)):
             real = rows[query][rows[query] >= 0]
             _, first = np.unique(self.image_of[real], return_index=True)
             kept = np.sort(first)[:k]
-            found.scores[query, : len(kept)] = scores[query][kept]
-            found.rows[query, : len(kept)] = real[kept]
-        return found
+            answers.scores[query, : len(kept)] = scores[query][kept]
+            answers.rows[query, : len(kept)] = real[kept]
+        return answers
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -100,8 +100,8 @@ def _probes(index: Any, vectors: NDArray[Any], recall: float, k: int = 10, queri
     probes = 4
     while probes < min(_MOST_PROBES, index.nlist):
         index.nprobe = probes
-        found = index.search(asked, k)[1]
-        held = np.mean([len(set(a) & set(b)) / k for a, b in zip(true.tolist(), found.tolist(), strict=True)])
+        listed = index.search(asked, k)[1]
+        held = np.mean([len(set(a) & set(b)) / k for a, b in zip(true.tolist(), listed.tolist(), strict=True)])
         if held >= recall:
             break
         probes *= 2

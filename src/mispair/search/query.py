@@ -57,7 +57,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SearchResult:
     """Answers, best first, and what a person should know about them."""
 
     hits: tuple[Hit, ...]
@@ -81,7 +81,7 @@ def search_text(
     k: int = 10,
     side: Side = "images",
     only: Mask | None = None,
-) -> Result:
+) -> SearchResult:
     """The pictures (or with side="texts" the captions) nearest to some words; of the pairs `only` where given."""
     text = text.strip()
     if not text:
@@ -94,7 +94,7 @@ def search_text(
         raise InputError(f"none of the words of {text!r:.80} was seen in training; try other words")
     if side == "images" and index.manifest.rerank:
         return _reranked(index, encoder, text, query, k, notes, only)
-    return Result(_hits(index, query.vector, side, k, only), notes)
+    return SearchResult(_hits(index, query.vector, side, k, only), notes)
 
 
 def search_picture(
@@ -104,14 +104,14 @@ def search_picture(
     k: int = 10,
     side: Side = "images",
     only: Mask | None = None,
-) -> Result:
+) -> SearchResult:
     """What is nearest to a picture: other pictures, or with side="texts" captions."""
-    return Result(_hits(index, encoder.encode_picture(data), side, k, only))
+    return SearchResult(_hits(index, encoder.encode_picture(data), side, k, only))
 
 
 def search_pair(
     index: Index, pair: int, k: int = 10, by: Side = "images", side: Side = "images", only: Mask | None = None
-) -> Result:
+) -> SearchResult:
     """What is nearest to the image or the text (`by`) of a pair of the index, itself left out."""
     if not 0 <= pair < len(index):
         raise InputError(f"there is no pair {pair}; pairs go from 0 to {len(index) - 1:,}")
@@ -121,7 +121,7 @@ def search_pair(
         hits = tuple(hit for hit in hits if index.image_of[hit.pair] != image)
     else:
         hits = tuple(hit for hit in hits if hit.pair != pair)
-    return Result(hits[:k])
+    return SearchResult(hits[:k])
 
 
 def _hits(index: Index, vector: NDArray[np.float32], side: Side, k: int, only: Mask | None) -> tuple[Hit, ...]:
@@ -131,15 +131,15 @@ def _hits(index: Index, vector: NDArray[np.float32], side: Side, k: int, only: M
 
 def _reranked(
     index: Index, encoder: QueryEncoder, text: str, query: TextQuery, k: int, notes: tuple[str, ...], only: Mask | None
-) -> Result:
+) -> SearchResult:
     """Two stages: the vectors shortlist, the model itself scores those."""
     answers = index.search(query.vector, "images", min(_SHORTLIST * k, len(index)), only)
     rows = answers.rows[0][answers.rows[0] >= 0]
     scores = encoder.rerank(text, rows)
     if scores is None:
-        return Result(_as_hits(index, rows[:k], answers.scores[0][:k]), notes)
+        return SearchResult(_as_hits(index, rows[:k], answers.scores[0][:k]), notes)
     order = np.argsort(-scores, kind="stable")[:k]
-    return Result(_as_hits(index, rows[order], scores[order]), notes)
+    return SearchResult(_as_hits(index, rows[order], scores[order]), notes)
 
 
 def _as_hits(index: Index, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> tuple[Hit, ...]:

@@ -59,10 +59,10 @@ def write_index(
         if manifest.kind == "inverted":
             for side, (vectors, inverted) in FILES.items():
                 stored = np.load(beside / vectors, mmap_mode="r")
-                told = partial(tell, f"grouping {side}")
+                tell_grouping = partial(tell, f"grouping {side}")
                 known = _is_prefix(folder / vectors, stored)
-                if not known or not extend_inverted(folder / inverted, stored, beside / inverted, told):
-                    build_inverted(stored, beside / inverted, told)
+                if not known or not extend_inverted(folder / inverted, stored, beside / inverted, tell_grouping):
+                    build_inverted(stored, beside / inverted, tell_grouping)
         for name, values in (arrays or {}).items():
             np.save(beside / name, values, allow_pickle=False)
         (beside / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from mispair.search.query import (
     MOST_CHARACTERS,
     Hit,
     QueryEncoder,
-    Result,
+    SearchResult,
     search_pair,
     search_picture,
     search_text,
@@ -128,15 +128,15 @@ def router(site: Site) -> APIRouter:
             raise InputError(f"ask by one of text, picture and pair; got {' and '.join(asked) or 'none'}")
         here = index()
         only = here.metadata.where(request.split, request.suspicious)
-        found: Result
+        result: SearchResult
         if request.text is not None:
-            found = search_text(here, encoder(), request.text, request.k, request.side, only)
+            result = search_text(here, encoder(), request.text, request.k, request.side, only)
         elif request.picture is not None:
-            found = search_picture(here, encoder(), _decoded(request.picture), request.k, request.side, only)
+            result = search_picture(here, encoder(), _decoded(request.picture), request.k, request.side, only)
         else:
             assert request.pair is not None
-            found = search_pair(here, request.pair, request.k, request.by, request.side, only)
-        return SearchAnswer(answers=[_answer(site, hit) for hit in found.hits], notes=list(found.notes))
+            result = search_pair(here, request.pair, request.k, request.by, request.side, only)
+        return SearchAnswer(answers=[_answer(site, hit) for hit in result.hits], notes=list(result.notes))
 
     @routes.get("/api/sample", responses={404: {"description": "nothing is indexed"}})
     def sample(
@@ -177,10 +177,12 @@ def router(site: Site) -> APIRouter:
             raise HTTPException(404, f"there is no pair {pair}")
         if site.explain is None:
             raise InputError("this index came without a model that can say why")
-        told = site.explain(pair, text, regions)
-        words = [Carried(word=word, carried=None if value is None else round(value, 5)) for word, value in told.words]
-        grid = [[round(value, 5) for value in row] for row in told.regions]
-        return WhyAnswer(score=round(told.score, 5), words=words, regions=grid, how=told.how)
+        explained = site.explain(pair, text, regions)
+        words = [
+            Carried(word=word, carried=None if value is None else round(value, 5)) for word, value in explained.words
+        ]
+        grid = [[round(value, 5) for value in row] for row in explained.regions]
+        return WhyAnswer(score=round(explained.score, 5), words=words, regions=grid, how=explained.how)
 
     @routes.post("/knn-service", responses={404: {"description": "nothing is indexed"}})
     def knn_service(request: KnnRequest) -> list[dict[str, Any]]:
@@ -190,12 +192,12 @@ def router(site: Site) -> APIRouter:
             raise InputError("addresses are not fetched: send the picture itself as image, in base64")
         if request.embedding_input is not None:
             answers = index().search(request.embedding_input, side, request.num_images)
-            found = zip(answers.rows[0].tolist(), answers.scores[0].tolist(), strict=True)
-            rows = [(pair, score) for pair, score in found if pair >= 0]
-            told = index().rows([pair for pair, _ in rows])
+            nearest = zip(answers.rows[0].tolist(), answers.scores[0].tolist(), strict=True)
+            rows = [(pair, score) for pair, score in nearest if pair >= 0]
+            described = index().rows([pair for pair, _ in rows])
             return [
                 {"id": row["pair"], "caption": row["caption"], "url": row["image_path"], "similarity": score}
-                for row, (_, score) in zip(told, rows, strict=True)
+                for row, (_, score) in zip(described, rows, strict=True)
             ]
         if request.text is not None:
             hits = search_text(index(), encoder(), request.text, request.num_images, side).hits

@@ -17,7 +17,7 @@ from mispair.audit.facts import Origin
 from mispair.audit.judge import FEWEST, Floats, judge
 from mispair.audit.others import said_by_others
 from mispair.audit.similarity import Rows
-from mispair.audit.space import silent, space_of
+from mispair.audit.space import space_of
 from mispair.audit.truth import who_belongs, with_truth
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
@@ -31,10 +31,11 @@ from mispair.data.splits import open_pairs
 from mispair.data.untrained import untrained_vectors
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.workflows.crossfit import cross_fit
+from mispair.workflows.other_data import other_data
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 _PATIENCE = 900.0  # seconds of a training up to which it is repeated for an audit
@@ -56,11 +57,8 @@ def audit(
         config = judge_with.config.data
         if isinstance(data, PairData):
             return _with_models(judge_with.models, data, truth, tell)
-        if isinstance(data, DataConfig):
-            config = data
-        elif data is not None and not _same_place(config, os.fspath(data)):
-            of_its_own = dict.fromkeys(("noise", "features", "ids", "second"))
-            config = config.model_copy(update={"path": os.fspath(data), **of_its_own})
+        if data is not None and (isinstance(data, DataConfig) or not _same_place(config, os.fspath(data))):
+            config = other_data(judge_with, data, tell)
         return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
     if not isinstance(data, PairData):
         raise InputError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
-from mispair.progress import Tell
-from mispair.workflows.embed import Encoding, encode_jointly, silent
+from mispair.progress import Tell, silent
+from mispair.workflows.embed import Encoding, encode_jointly
 from mispair.workflows.quick_audit import quick_audit_files
 
 

@@ -20,7 +20,7 @@ from mispair.workflows.networks import Network, OneNetwork, network_maker, tower
 
 
 def best_models(training: Training) -> list[RetrievalModel]:
-    """Of a training that has ended."""
+    """The networks of the best epoch of a training that has ended, on its device."""
     states, _ = load_model(training.folder.model_file)
     return _filled(training.make, states, training.folder, training.trainer.engine.device)
 

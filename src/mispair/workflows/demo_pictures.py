@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from mispair.atomic import write_atomically, write_text
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.config.choose import choose
 from mispair.config.load import validate
@@ -21,7 +20,7 @@ from mispair.data import DataConfig
 from mispair.data.config import ScenesConfig
 from mispair.data.scenes.build import make_scenes
 from mispair.functional.detection import detection_metrics
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.report.page import render
 from mispair.workflows.audit import audit
 from mispair.workflows.embed import Encoding, with_features

@@ -21,17 +21,16 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.cache import cache_folder
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
-from mispair.encoders.pipeline import Encodings, Failure, PictureItem, encode_pictures, encode_texts
-from mispair.encoders.pipeline import Progress as EncodingProgress
+from mispair.encoders.pipeline import EncodingProgress, Encodings, Failure, PictureItem, encode_pictures, encode_texts
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.workflows.embed_shards import part_of
-from mispair.workflows.trained_run import TrainedRun
 
 DEFAULT = "basic"
 FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
@@ -61,10 +60,6 @@ class EncodedData:
     encoded: int  # pictures encoded by this call; the others were in the cache
 
 
-def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
-
-
 def needs_encoding(config: DataConfig) -> bool:
     """Whether this is raw data: pictures, and no features of them."""
     if config.path == "scenes" or config.features is not None:
@@ -85,13 +80,6 @@ def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Te
     if config.second is not None:
         encoding = replace(encoding or Encoding(config.encoder or DEFAULT, config.cells), texts=False)
     return encode_data(config, encoding or Encoding(config.encoder or DEFAULT, config.cells), tell).config
-
-
-def read_as(run: TrainedRun, config: DataConfig, tell: Tell = silent) -> DataConfig:
-    """Other data as a run read its own: pictures are encoded as those it was trained on, captions too."""
-    own = run.config.data
-    encoding = Encoding(own.encoder or DEFAULT, own.cells, texts=own.encoder is not None and own.second is not None)
-    return with_features(config, encoding, tell)
 
 
 def encode_data(
@@ -238,9 +226,10 @@ def _write_pictures(done: Encodings, output: str, encoder: Encoder, ids: list[st
     good = [position for position, key in enumerate(done.keys) if key is not None]
     keys = b"".join(key or b"-" for key in done.keys)
     folder = folder or _folder(encoder, [output, hashlib.sha256(keys).hexdigest(), *ids])
-    features = folder / "features.npy"
+    files = EmbeddedFolder(folder)
+    features = files.features_file
     if not features.exists():
-        write_text(features.with_name("features_ids.txt"), "".join(f"{ids[position]}\n" for position in good))
+        write_text(files.ids_file, "".join(f"{ids[position]}\n" for position in good))
         write_rows(features, done.tables[output].array(), done.rows(output)[good])
     return features
 
@@ -250,12 +239,12 @@ def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | No
     if source.captions is None:
         raise InputError(f"{source.name} holds no captions; expected a table of pairs as DATA, pictures with --images")
     assert source.positions is not None, "pictures come with a list of pairs"
-    told = _teller(tell, "encoding captions", len(source.captions))
-    done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=told)
+    tell_texts = _teller(tell, "encoding captions", len(source.captions))
+    done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=tell_texts)
     keys = b"".join(key or b"-" for key in done.keys)
     positions = source.positions.tobytes()
     parts = ["texts", hashlib.sha256(keys + positions).hexdigest(), str(source.listed)]
-    path = (folder or _folder(encoder, parts)) / "texts.npy"
+    path = EmbeddedFolder(folder or _folder(encoder, parts)).texts_file
     if not path.exists():
         vectors = np.zeros((source.listed or len(source.image_of_text), *done.tables["vector"].shape), np.float32)
         vectors[source.positions] = done.tables["vector"].array()[done.rows("vector")]

@@ -1,12 +1,4 @@
-"""`mispair embed`: a data set of pictures as a folder of features that every verb reads.
-
-OUT/pairs.parquet        image_id, caption, split, pair_id
-   /features.npy         (I, D) vectors or (I, R, D) cells, one row per picture that could be encoded
-   /features_ids.txt     which picture each row is
-   /texts.npy            (M, d) one vector per caption, where the encoder knows texts
-   /encoder.json         what made them
-   /failed.csv           pictures that could not be had or encoded, and why; only where there are some
-"""
+"""`mispair embed`: a data set of pictures as a folder of features that every verb reads (`EmbeddedFolder`)."""
 
 from __future__ import annotations
 
@@ -20,15 +12,14 @@ import numpy as np
 
 from mispair.atomic import make_atomically, write_text
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
 from mispair.encoders.pipeline import write_failed
 from mispair.encoders.registry import open_encoder
-from mispair.progress import Tell
-from mispair.workflows.embed import EncodedData, Encoding, encode_data, silent
+from mispair.progress import Tell, silent
+from mispair.workflows.embed import EncodedData, Encoding, encode_data
 from mispair.workflows.embed_shards import POSITION, write_shard
-
-TABLE = "pairs.parquet"
 
 
 def embed(
@@ -47,16 +38,17 @@ def embed(
     with make_atomically(out) as hidden:
         folder = hidden / "features"
         folder.mkdir()
+        files = EmbeddedFolder(folder)
         texts = bool(open_encoder(encoding.encoder, device=encoding.device).texts)
         captions = open_pairing(config, "all").captions is not None
         asked = replace(encoding, texts=texts and captions)
         encoded = encode_data(config, asked, tell, folder, shard)
-        _write_table(config, encoded.source, folder / TABLE, shard is not None)
+        _write_table(config, encoded.source, files.table_file, shard is not None)
         if shard is not None:
             write_shard(folder, shard, open_pairing(config, "all"))
         if encoded.failures:
-            write_failed(folder / "failed.csv", encoded.failures)
-        write_text(folder / "encoder.json", json.dumps(_about(config, asked, encoded), indent=2) + "\n")
+            write_failed(files.failed_file, encoded.failures)
+        write_text(files.about_file, json.dumps(_about(config, asked, encoded), indent=2) + "\n")
         os.rename(folder, out)
     return replace(encoded, config=DataConfig(path=str(out), missing=config.missing, sides=config.sides))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import make_atomically, write_text
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.npy import open_array
 from mispair.data.files.reading import plain_file
 from mispair.data.source import Source
@@ -44,10 +45,14 @@ def write_shard(folder: Path, shard: tuple[int, int], whole: Source) -> None:
 @dataclass(frozen=True)
 class _Part:
     folder: Path
-    about: dict[str, Any]  # encoder.json
+    about: dict[str, Any]  # what made it
     shard: int
     of: int
     data: str  # what tells the whole set from another
+
+    @property
+    def files(self) -> EmbeddedFolder:
+        return EmbeddedFolder(self.folder)
 
 
 def merge_embedded(folders: list[Path], out: Path) -> tuple[int, int]:
@@ -64,20 +69,21 @@ def merge_embedded(folders: list[Path], out: Path) -> tuple[int, int]:
     with make_atomically(out) as hidden:
         whole = hidden / "features"
         whole.mkdir()
-        table = pa.concat_tables([pq.read_table(part.folder / "pairs.parquet") for part in parts])
+        merged = EmbeddedFolder(whole)
+        table = pa.concat_tables([pq.read_table(part.files.table_file) for part in parts])
         order = np.argsort(table[POSITION].to_numpy(), kind="stable")
-        pq.write_table(table.take(pa.array(order)).drop_columns([POSITION]), whole / "pairs.parquet")
-        pictures = _join(parts, "features.npy", whole, None)
-        ids = "".join((part.folder / "features_ids.txt").read_text(encoding="utf-8") for part in parts)
-        write_text(whole / "features_ids.txt", ids)
-        if (parts[0].folder / "texts.npy").exists():
-            _join(parts, "texts.npy", whole, order)
-        failed = [part.folder / "failed.csv" for part in parts if (part.folder / "failed.csv").exists()]
+        pq.write_table(table.take(pa.array(order)).drop_columns([POSITION]), merged.table_file)
+        pictures = _join([part.files.features_file for part in parts], merged.features_file, None)
+        ids = "".join(part.files.ids_file.read_text(encoding="utf-8") for part in parts)
+        write_text(merged.ids_file, ids)
+        if parts[0].files.texts_file.exists():
+            _join([part.files.texts_file for part in parts], merged.texts_file, order)
+        failed = [part.files.failed_file for part in parts if part.files.failed_file.exists()]
         if failed:
             lines = [path.read_text(encoding="utf-8").splitlines(keepends=True) for path in failed]
-            write_text(whole / "failed.csv", "".join([lines[0][0], *(line for part in lines for line in part[1:])]))
+            write_text(merged.failed_file, "".join([lines[0][0], *(line for part in lines for line in part[1:])]))
         about = parts[0].about | {name: sum(part.about[name] for part in parts) for name in ("pictures", "failed")}
-        write_text(whole / "encoder.json", json.dumps(about, indent=2) + "\n")
+        write_text(merged.about_file, json.dumps(about, indent=2) + "\n")
         os.rename(whole, out)
     return len(order), pictures
 
@@ -86,7 +92,7 @@ def _read(folder: Path) -> _Part:
     path = plain_file(folder / NAME, "what a shard of an embedding says of itself")
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-        about = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
+        about = json.loads(EmbeddedFolder(folder).about_file.read_text(encoding="utf-8"))
         return _Part(folder, about, int(said["shard"]), int(said["of"]), str(said["data"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{folder} is damaged; embed this shard again") from None
@@ -114,13 +120,13 @@ def _refuse_unfit(parts: list[_Part]) -> None:
         raise InputError(f"shards are missing: {', '.join(f'{number}/{first.of}' for number in missing[:5])}")
 
 
-def _join(parts: list[_Part], name: str, whole: Path, order: NDArray[np.int64] | None) -> int:
-    """The rows of all parts one after the other, or in `order`, as one array; a few are in memory at a time."""
-    arrays = [open_array(part.folder / name, "the vectors of a shard") for part in parts]
+def _join(parts: list[Path], whole: Path, order: NDArray[np.int64] | None) -> int:
+    """The rows of all arrays one after the other, or in `order`, as one array; a few are in memory at a time."""
+    arrays = [open_array(part, "the vectors of a shard") for part in parts]
     starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
     total = int(starts[-1])
     shape = (total, *arrays[0].shape[1:])
-    target = np.lib.format.open_memmap(whole / name, mode="w+", dtype=arrays[0].dtype, shape=shape)
+    target = np.lib.format.open_memmap(whole, mode="w+", dtype=arrays[0].dtype, shape=shape)
     for at in range(0, total, _ROWS):
         rows = np.arange(at, min(at + _ROWS, total)) if order is None else order[at : at + _ROWS]
         part = np.searchsorted(starts, rows, "right") - 1

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from mispair.data import PairData
-from mispair.functional.canonical import Side, canonical_maps, trusted_maps
+from mispair.functional.canonical import SideMap, canonical_maps, trusted_maps
 from mispair.models.dual import Dual
 from mispair.retrieval_module import RetrievalModule
 
@@ -18,20 +18,20 @@ _ROWS = 1024
 
 def started(make: Callable[[], RetrievalModule], data: PairData) -> Callable[[], RetrievalModule]:
     """The same networks, those that want a start by the training pairs with one; it is computed once."""
-    found: list[tuple[Side, Side]] = []
+    maps: list[tuple[SideMap, SideMap]] = []
 
     def begin() -> RetrievalModule:
         network = make()
         if isinstance(network, Dual) and network.wants_start:
-            if not found:
-                found.append(_maps(data, network))
-            network.start(*found[0])
+            if not maps:
+                maps.append(_maps(data, network))
+            network.start(*maps[0])
         return network
 
     return begin
 
 
-def _maps(data: PairData, network: Dual) -> tuple[Side, Side]:
+def _maps(data: PairData, network: Dual) -> tuple[SideMap, SideMap]:
     """From a drawn part of the pairs where there are very many; weights and decisions of people count."""
     pairs = np.arange(len(data))
     if len(pairs) > MOST_PAIRS:

@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
 from mispair.encoders.protocol import Encoder
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.review.identity import audit_identity
 from mispair.search.index import CENTRE, Manifest, Side
 from mispair.search.write import kind_for, write_index

@@ -17,16 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.review.identity import audit_identity
 from mispair.search.index import KEYS, Index, Manifest, Side
 from mispair.search.write import kind_for, write_index
-from mispair.workflows.embed import read_as
+from mispair.workflows.other_data import read_as
 from mispair.workflows.trained_run import TrainedRun
 
 _SIDES: tuple[Side, Side] = ("images", "texts")
@@ -147,8 +146,8 @@ def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, t
         rows = np.arange(start, min(start + _BATCH, count))
         values, mask = read(rows)
         keys[rows] = _keys(values, mask)
-        found = np.full(len(rows), -1) if known is None else known.find(keys[rows])
-        new = np.flatnonzero(found < 0)
+        place = np.full(len(rows), -1) if known is None else known.find(keys[rows])
+        new = np.flatnonzero(place < 0)
         made = np.empty((0, 0), np.float16)
         if len(new):
             made = _vectors(run, values[new], mask[new], side)
@@ -157,7 +156,7 @@ def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, t
             width = made.shape[1] if known is None else known.vectors.shape[1]
             vectors = np.empty((count, width), np.float16)
         if known is not None:
-            vectors[rows[found >= 0]] = known.vectors[found[found >= 0]]
+            vectors[rows[place >= 0]] = known.vectors[place[place >= 0]]
         if len(new):
             vectors[rows[new]] = made
         tell(f"encoding {side}", int(rows[-1]) + 1, count)

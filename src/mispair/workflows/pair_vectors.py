@@ -16,6 +16,7 @@ from mispair.atomic import write_text
 from mispair.audit.space import Space, space_of
 from mispair.data import PairData, open_split
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
@@ -53,19 +54,19 @@ class Subject(Section):
     @classmethod
     def of_folder(cls, folder: str) -> Subject:
         """A folder that `mispair embed` wrote. Raises InputError where it is none."""
-        path = Path(os.path.abspath(folder))
-        about = plain_file(path / "encoder.json", "what made the features of a folder of mispair embed")
+        files = EmbeddedFolder(Path(os.path.abspath(folder)))
+        about = plain_file(files.about_file, "what made the features of a folder of mispair embed")
         try:
             name, output = (json.loads(about.read_text(encoding="utf-8"))[key] for key in ("encoder", "output"))
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{about} is damaged; embed the data again") from None
-        if output != "vector" or not (path / "texts.npy").exists():
+        if output != "vector" or not files.texts_file.exists():
             raise InputError(
                 f"{folder} holds cells or no vectors of its captions; embed without --cells, with an encoder that"
                 " knows texts"
             )
-        config = DataConfig(path=str(path))
-        return cls(data=config.model_copy(update={"second": str(path / "texts.npy")}), origin=config, encoder=str(name))
+        config = DataConfig(path=str(files.path))
+        return cls(data=config.model_copy(update={"second": str(files.texts_file)}), origin=config, encoder=str(name))
 
     def save(self, folder: Path) -> None:
         write_text(folder / _NAME, self.model_dump_json(indent=2) + "\n")

@@ -11,13 +11,12 @@ from torch import Tensor
 from mispair.audit import quick
 from mispair.audit.embeddings import as_array, as_texts, pick_column
 from mispair.audit.facts import Origin
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.scale.judging import About, judge_many
 from mispair.scale.vectors import PairVectors, StoredSide
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors

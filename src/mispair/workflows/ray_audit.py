@@ -15,9 +15,11 @@ from pathlib import Path
 
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell
+from mispair.runtime.run_folder import RunFolder
 from mispair.scale.evidence import BLOCK
 from mispair.scale.shard_folder import ShardFolder
 from mispair.workflows.embed import Encoding
@@ -32,7 +34,7 @@ _PER_WORKER = 8  # shards: a slow worker then holds up the others by little
 
 def is_raw(target: str) -> bool:
     """Whether `target` names files with pictures to encode: Parquet or tar, one, a folder or a pattern, anywhere."""
-    if os.path.exists(os.path.join(target, "encoder.json")) or os.path.exists(os.path.join(target, "config.yaml")):
+    if EmbeddedFolder(Path(target)).begun or RunFolder(Path(target)).begun:
         return False
     return bool(list_files(target))
 
@@ -44,14 +46,14 @@ def list_files(target: str) -> list[str]:
     try:
         system, path = fsspec.core.url_to_fs(target)
         if any(mark in path for mark in "*?["):
-            found = system.glob(path)
+            names = system.glob(path)
         elif system.isdir(path):
-            found = system.find(path, maxdepth=1)
+            names = system.find(path, maxdepth=1)
         else:
-            found = [path] if system.exists(path) else []
+            names = [path] if system.exists(path) else []
     except (OSError, ValueError, ImportError) as error:
         raise InputError(f"{target} cannot be listed: {error}") from None
-    named = sorted(str(name) for name in found if str(name).lower().endswith(_ENDINGS))
+    named = sorted(str(name) for name in names if str(name).lower().endswith(_ENDINGS))
     return [system.unstrip_protocol(name) for name in named]
 
 

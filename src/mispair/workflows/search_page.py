@@ -8,13 +8,13 @@ from pathlib import Path
 from mispair.pictures.reencode import reencode
 from mispair.report.html import Html, join, raw_text, tag
 from mispair.search.index import Index
-from mispair.search.query import Hit, Result
+from mispair.search.query import Hit, SearchResult
 from mispair.serve.app import ASSETS
 from mispair.workflows.search import encoder_of
 from mispair.workflows.site import pictures_of_index
 
 
-def search_page(result: Result, folder: Path, asked: str) -> str:
+def search_page(result: SearchResult, folder: Path, asked: str) -> str:
     """One self-contained HTML file."""
     index = Index.open(folder)
     pictures = pictures_of_index(index, encoder_of(index).data, names=[hit.image_path for hit in result.hits])

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mispair.audit.space import silent
 from mispair.audit.verdicts import Verdicts
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
 from mispair.scale.frame import make_frame
 from mispair.scale.judging import Judged, finish
@@ -114,8 +113,8 @@ def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
     )
 
 
-def _refuse_other(found: str, expected: str, folder: Path) -> None:
-    if found != expected:
+def _refuse_other(key: str, expected: str, folder: Path) -> None:
+    if key != expected:
         raise InputError(
             f"the data that the shards of {folder} are of has changed, or what makes its vectors has; write the shards"
             " again"

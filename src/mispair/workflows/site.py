@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.audit.space import silent
+from mispair.audit.audit_folder import AuditFolder
 from mispair.audit.verdicts import Verdicts
 from mispair.data import DataConfig
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.review.identity import audit_identity
 from mispair.review.session import ReviewSession
 from mispair.runtime.run_folder import RunFolder
@@ -53,7 +53,7 @@ def open_site(folder: Path, audit: Path | None = None, pictures: Path | None = N
     Raises:
         InputError: the folder is none of these, or belongs to something else.
     """
-    if (folder / "audit.json").is_file():
+    if AuditFolder(folder).begun:
         return _audit_site(folder, pictures, tell)
     verdicts = None if audit is None else Verdicts.load(audit)
     if (folder / MANIFEST).is_file():
@@ -102,12 +102,12 @@ def _audit_pairs(index: Index, verdicts: Verdicts) -> NDArray[np.int64]:
     """(N,) which pair of the audit each pair of the index is; -1 where the audit has not judged it."""
     if index.manifest.audit == audit_identity(verdicts):
         return np.asarray(np.nan_to_num(index.metadata.column("audit_pair"), nan=-1), np.int64)
-    found = np.full(len(index), -1, np.int64)
+    audit_pair = np.full(len(index), -1, np.int64)
     mine = index.metadata.where(split=str(verdicts.facts.data.get("split")))
     assert mine is not None
     if mine.sum() == len(verdicts) and index.metadata.same(mine, verdicts.table["caption"]):
-        found[mine] = np.arange(len(verdicts))
-    return found
+        audit_pair[mine] = np.arange(len(verdicts))
+    return audit_pair
 
 
 def _audit_site(folder: Path, pictures: Path | None, tell: Tell) -> Site:

@@ -52,10 +52,10 @@ def explainer(scores: Scores, picture_of: Callable[[int], bytes | None]) -> Call
         pictures = covered(pair)
         if not pictures:
             return Why(score, words, how=f"{_WORDS} No picture is at hand to look at its regions.")
-        found = scores.score_pictures(pictures, text)
-        if found is None:
+        scored = scores.score_pictures(pictures, text)
+        if scored is None:
             return Why(score, words, how=f"{_WORDS} This model was given features, and nobody knows where these lie.")
-        lost = (found[0] - found[1:]).reshape(_GRID, _GRID)
+        lost = (scored[0] - scored[1:]).reshape(_GRID, _GRID)
         return Why(score, words, tuple(tuple(float(v) for v in row) for row in lost), _HOW)
 
     return explain
@@ -89,14 +89,14 @@ def _words(scores: Scores, pair: int, text: str) -> tuple[float, tuple[tuple[str
         raise InputError("there are no words to explain")
     pieces = cut_out(text, _MOST_WORDS)
     asked = [text, *(piece.rest for piece in pieces if piece.rest is not None)]
-    found = scores.score_texts(pair, asked)
+    scored = scores.score_texts(pair, asked)
     unknown = set(scores.unknown(text))
-    lost = iter((found[0] - found[1:]).tolist())
+    lost = iter((scored[0] - scored[1:]).tolist())
     words: list[tuple[str, float | None]] = []
     for piece in pieces:
         carried = None if piece.rest is None else next(lost)
         words.append((piece.text, None if piece.text.lower() in unknown else carried))
-    return float(found[0]), tuple(words)
+    return float(scored[0]), tuple(words)
 
 
 def _png(picture: object) -> bytes:

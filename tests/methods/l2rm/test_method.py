@@ -5,40 +5,10 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from mispair.functional.image_groups import shrink_to_groups
-from mispair.functional.mixture import fit_gaussian_mixture
-from mispair.methods.l2rm import L2RM, L2RMConfig
-from mispair.models import build_model
+from mispair.methods.l2rm import L2RMConfig
 from mispair.models.saf import SAFConfig
 from mispair.models.sgr import SGRConfig
-from mispair.models.vse import VSEConfig
-from mispair.workflows.assemble import input_sizes
-from tests.synthetic import RecordingRun, tiny_data
-
-BATCH = 32
-
-
-@pytest.fixture(scope="module")
-def data():
-    return tiny_data(rate=0.5)
-
-
-def make(data, two_groups=False, **values):
-    torch.manual_seed(0)
-    backbone = values.pop("backbone", VSEConfig(embed=32, word_dim=16, words="bag"))
-    net = build_model(backbone, input_sizes(data))
-    if "config" not in values:  # most tests here are about the paper's split
-        values["split"] = {"evidence": "loss", **values.get("split", {})}
-    config = values.pop("config", None) or L2RMConfig(warmup_epochs=1, **values)
-    run = RecordingRun(data, BATCH)
-    if two_groups:  # an untrained network cannot tell them yet
-        rng = np.random.default_rng(0)
-        low, high = rng.beta(2, 12, len(data)), rng.beta(9, 5, len(data))
-        survey = run.survey
-        run.survey = lambda score, passing: {
-            **survey(score, passing), "loss": np.where(data.table.truth.mismatched, high, low)
-        }  # fmt: skip
-    return L2RM(config, lambda: net, BATCH), run
+from tests.methods.l2rm.samples import BATCH, make
 
 
 def test_warm_up_trains_the_network_on_everybody(data):
@@ -188,110 +158,6 @@ def test_auto_forbids_only_where_two_groups_show(data, monkeypatch):
         assert method.rematching.forbid is two_groups
 
 
-def test_nobody_mismatched_trains_on_the_matched_alone(data, monkeypatch):
-    method, run = make(data)
-    monkeypatch.setattr(
-        "mispair.functional.loss_split.decide_mismatched", lambda fit, losses, *_, **__: np.zeros(len(losses), bool)
-    )
-    method.epoch(1, run)
-    assert list(run.streams[0]) == ["matched"]
-    assert run.updates == ["net"]
-
-
-def test_one_group_of_losses_accuses_nobody(data):
-    skewed = np.random.default_rng(0).lognormal(0, 1.2, len(data))
-    for when_unimodal, streams in (("none_if_tail", ["matched"]), ("posterior", ["matched", "mismatched"])):
-        method, run = make(data, split={"when_unimodal": when_unimodal})
-        survey = run.survey
-        run.survey = lambda score, passing, survey=survey: {**survey(score, passing), "loss": skewed}
-        method.epoch(1, run)
-        assert [name for name in run.streams[0] if "siblings" not in name] == streams
-        assert (run.logged["rate"] == 0) is (when_unimodal == "none_if_tail")
-
-
-def test_two_groups_that_overlap_are_not_taken_for_one(data):
-    rng = np.random.default_rng(0)
-    method, run = make(data)
-    survey = run.survey
-    overlapping = np.where(data.table.truth.mismatched, rng.beta(4, 6, len(data)), rng.beta(3, 7, len(data)))
-    run.survey = lambda score, passing: {**survey(score, passing), "loss": overlapping}
-    assert fit_gaussian_mixture(shrink_to_groups(overlapping, data.table.image_rows)).apart < 2
-    method.epoch(1, run)
-    assert "mismatched" in run.streams[0]
-
-
-def test_everybody_mismatched_still_trusts_a_batch(data, monkeypatch):
-    method, run = make(data)
-    monkeypatch.setattr(
-        "mispair.functional.loss_split.decide_mismatched", lambda fit, losses, *_, **__: np.ones(len(losses), bool)
-    )
-    method.epoch(1, run)
-    matched = run.streams[0]["matched"]
-    assert len(matched) == BATCH
-    signal = run.columns["signal"]  # they are the least suspicious
-    assert signal[matched].max() <= np.delete(signal, matched).min()
-
-
-def test_equal_losses_do_not_break_the_split(data, monkeypatch):
-    method, run = make(data)
-    survey = run.survey
-    equal = {"loss": np.full(len(data), 0.4)}
-    monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), **equal})
-    method.epoch(1, run)
-    assert run.updates == ["net"]
-
-
-def test_the_loss_is_averaged_over_epochs(data, monkeypatch):
-    method, run = make(data, split={"history": 0.5})
-    found = iter([np.linspace(0, 1, len(data)), np.linspace(1, 0, len(data))])
-    survey = run.survey
-    monkeypatch.setattr(run, "survey", lambda score, passing: {**survey(score), "loss": next(found)})
-    method.epoch(1, run)
-    method.epoch(2, run)
-    assert np.allclose(method.identification.losses.losses, 0.5)
-
-
-@pytest.mark.parametrize("sides", ["images", "both"])
-def test_queue_widens_what_rematching_sees(data, sides):
-    method, run = make(data, two_groups=True, candidates={"kind": "queue", "size": 96, "queue_sides": sides})
-    seen = []
-    real = method.rematching.plan
-    method.rematching.plan = lambda run, scores, *rest: seen.append(tuple(scores.shape)) or real(run, scores, *rest)
-    order = np.random.default_rng(0)
-    sweep = run.sweep
-    run.sweep = lambda step, **streams: sweep(
-        step, **{k: order.permutation(v) if isinstance(v, np.ndarray) else v for k, v in streams.items()}
-    )
-    for _ in range(4):
-        method.epoch(1, run)
-    assert seen[0] == (BATCH, BATCH)
-    assert len(method.candidates.past) == 2
-    assert all(rows <= 3 * BATCH and columns == (rows if sides == "both" else BATCH) for rows, columns in seen)
-    assert seen[-1][0] > BATCH
-
-
-@pytest.mark.parametrize("features", ["fresh", "stale"])
-def test_the_queue_encodes_anew_or_keeps_what_was(data, features):
-    method, run = make(
-        data, candidates={"kind": "queue", "size": 64, "queue_sides": "both", "queue_features": features}
-    )
-    first, second = (data.batch(np.arange(start, start + BATCH)) for start in (0, BATCH))
-    before = run.encode(method.net, first)
-    method.candidates.gather(run, method.net, first, None)
-    with torch.no_grad():
-        for weight in method.net.parameters():
-            weight += 0.1
-    now = run.encode(method.net, second)
-    compared = method.candidates.gather(run, method.net, second, None)
-    ids = list(range(BATCH, 2 * BATCH)) + list(range(BATCH))
-    assert compared.image_ids.tolist() == compared.text_ids.tolist() == ids
-    expected = before if features == "stale" else run.encode(method.net, first)
-    for both, old, new in zip((compared.images, compared.texts), expected, now, strict=True):
-        assert torch.equal(both.values[both.mask], torch.cat([new.values[new.mask], old.values[old.mask]]))
-    assert torch.equal(compared.own_texts.values, now[1].values)
-    assert len(method.candidates.past) == 1  # a pool of two batches: the present one and one more
-
-
 @pytest.mark.parametrize("features", ["fresh", "stale"])
 def test_state_round_trip(data, features):
     method, run = make(data, two_groups=True, candidates={"kind": "queue", "size": 96, "queue_features": features})
@@ -335,19 +201,3 @@ def test_siblings_teach_each_other_from_the_first_epoch(data):
     alone.epoch(0, other)
     assert run.losses[0] > other.losses[0]
     assert run.logged["loss"] == pytest.approx(other.logged["loss"])
-
-
-def test_state_inside_an_epoch_holds_the_pool(data):
-    method, run = make(data, two_groups=True)
-    inside = []
-    sweep = run.sweep
-    run.sweep = lambda step, **streams: (sweep(step, **streams), inside.append(method.state()))
-    method.epoch(1, run)
-    assert "pool" not in method.state()["candidates"]  # between epochs it would only be in the way
-    other, _ = make(data)
-    other.restore(inside[0])
-    ids = run.streams[-1]["mismatched"][:BATCH]
-    assert np.array_equal(other.candidates.pool.around(ids, 64), method.candidates.pool.around(ids, 64))
-    pairs = torch.from_numpy(ids)
-    assert torch.equal(other.candidates.pool.similarity(pairs, pairs), method.candidates.pool.similarity(pairs, pairs))
-    assert other.rematching.mass == method.rematching.mass

@@ -8,7 +8,7 @@ import torch
 
 from mispair.methods.base import scores_of
 from mispair.models.vse import VSEConfig
-from tests.methods.l2rm.test_method import BATCH, make
+from tests.methods.l2rm.samples import BATCH, make
 from tests.synthetic import tiny_data
 
 

@@ -100,11 +100,11 @@ def revert(fixed: Path, target: Path) -> Patch:
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Patch:
-    told, blob = archive.getinfo("patch.json"), archive.getinfo("blob")
-    bombs = any(e.file_size > max(_SMALL, _MOST_RATIO * e.compress_size) for e in (told, blob))
-    if told.file_size > _MOST_JSON or bombs:
+    listing, blob = archive.getinfo("patch.json"), archive.getinfo("blob")
+    bombs = any(e.file_size > max(_SMALL, _MOST_RATIO * e.compress_size) for e in (listing, blob))
+    if listing.file_size > _MOST_JSON or bombs:
         raise InputError(f"{path} unpacks to far more than a fix writes; it is not one of ours")
-    with archive.open(told) as stream:
+    with archive.open(listing) as stream:
         content = stream.read(_MOST_JSON + 1)
     if json.loads(content).get("version") != VERSION:
         raise InputError(f"{path} was written by another version of mispair; undo it with that one")

@@ -114,5 +114,5 @@ def _settled(data: JudgedData, slots: list[Slot]) -> list[Slot]:
 
 def slots_of_row(slots: Slots, places: range) -> list[Slot] | None:
     """The slots of a row with several captions; None where nothing was judged of it."""
-    found = [slots.get(place) for place in places]
-    return None if all(slot is None for slot in found) else [slot or KEEP for slot in found]
+    row_slots = [slots.get(place) for place in places]
+    return None if all(slot is None for slot in row_slots) else [slot or KEEP for slot in row_slots]

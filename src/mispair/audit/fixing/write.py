@@ -74,5 +74,5 @@ def train_arguments(config: DataConfig, out: Path, weighted: bool = False) -> st
 
 def _every_file(folder: Path) -> list[str]:
     """All files below a folder, as paths relative to it."""
-    found = [Path(home) / name for home, _, names in os.walk(folder) for name in names]
-    return sorted(str(file.relative_to(folder)) for file in found)
+    files = [Path(home) / name for home, _, names in os.walk(folder) for name in names]
+    return sorted(str(file.relative_to(folder)) for file in files)

@@ -49,6 +49,7 @@ def find_captions(folder: Path, split: str) -> Path:
 
 
 def read_captions(path: Path) -> CaptionFile:
+    """The captions of a .txt (one per line) or a .tsv (id, tab, caption). Raises InputError where there is none."""
     what = "captions, one per line" if path.suffix == ".txt" else "captions, an id, a tab and a caption per line"
     lines = read_lines(path, what)
     if not any(line.strip() for line in lines.lines):
@@ -74,6 +75,7 @@ def read_captions(path: Path) -> CaptionFile:
 
 
 def not_utf8(path: Path, split: str, lines: tuple[int, ...]) -> tuple[Finding, ...]:
+    """What to say of `lines` that were read as Latin-1, by line number from 1; empty where there are none."""
     if not lines:
         return ()
     shown = ", ".join(f"{line:,}" for line in lines[:5]) + (" ..." if len(lines) > 5 else "")

@@ -57,6 +57,7 @@ def reading(file: Path, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
+    """A file read whole. Raises InputError where it cannot be; `what` is what was expected in it."""
     file = plain_file(path, what)
     with reading(file, what):
         return file.read_bytes()
@@ -102,6 +103,7 @@ def refuse_binary(data: bytes, path: str | os.PathLike[str], what: str) -> None:
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """The value in a JSON file. Raises InputError with the line where it is none; `what` is what was expected in it."""
     data = read_bytes(path, what)
     try:
         return json.loads(data.decode("utf-8-sig"))

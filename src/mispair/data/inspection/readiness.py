@@ -33,10 +33,10 @@ def look_before_training(*splits: PairData) -> tuple[str, ...]:
         for split, store in stores.items():
             _refuse_broken(store, split)
     _refuse_empty(splits[0])
-    told = [note for data in splits for note in data.notes]
+    notes = [note for data in splits for note in data.notes]
     for data in splits:
-        told += _about_words(data)
-    return tuple(dict.fromkeys(told))
+        notes += _about_words(data)
+    return tuple(dict.fromkeys(notes))
 
 
 def _refuse_broken(store: FeatureStore, split: str) -> None:
@@ -68,15 +68,15 @@ def _about_words(data: PairData) -> list[str]:
     if not isinstance(data.texts, TokenStore) or data.vocabulary is None or data.table.captions is None:
         return []
     lengths = data.texts.lengths - 2  # without <start> and <end>
-    told = []
+    notes = []
     empty = int((lengths == 0).sum())
     if empty:
-        told.append(f"{empty:,} of {len(lengths):,} captions of {data.split} are empty and say nothing of their image")
+        notes.append(f"{empty:,} of {len(lengths):,} captions of {data.split} are empty and say nothing of their image")
     words = int(lengths.sum())
     unknown = int(np.count_nonzero(data.texts.flat == UNK))
     if words and unknown > MANY_UNKNOWN * words:
-        told.append(
+        notes.append(
             f"{unknown / words:.0%} of the words of {data.split} have no id of their own (rarer than data.min_count in"
             " train) and are all read as one unknown word"
         )
-    return told
+    return notes

@@ -13,7 +13,7 @@ from mispair.data.readers.pictures_of_table import find_pictures
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CaptionEntry:
     """One caption as a JSON file has it."""
 
     image: str  # file name of the picture, with folders where the file gives them
@@ -22,7 +22,7 @@ class Entry:
     id: str
 
 
-def pairs_of_entries(path: Path, entries: list[Entry], config: DataConfig, note: str) -> PairList:
+def pairs_of_entries(path: Path, entries: list[CaptionEntry], config: DataConfig, note: str) -> PairList:
     """The entries as a list of pairs, with their pictures where those are found."""
     images = [entry.image for entry in entries]
     rows = np.arange(len(entries))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import Entry, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.errors import InputError
@@ -38,7 +38,7 @@ def caption_files(config: DataConfig) -> list[Path]:
 def _read(config: DataConfig) -> PairList:
     files = caption_files(config)
     splits = splits_in_names([file.name for file in files]) if len(files) > 1 else None
-    entries: list[Entry] = []
+    entries: list[CaptionEntry] = []
     for number, file in enumerate(files):
         entries += _entries(file, None if splits is None else splits[number])
     shown = files[0] if len(files) == 1 else Path(config.path)
@@ -46,17 +46,17 @@ def _read(config: DataConfig) -> PairList:
     return pairs_of_entries(shown, entries, config, note)
 
 
-def _entries(path: Path, split: str | None) -> list[Entry]:
+def _entries(path: Path, split: str | None) -> list[CaptionEntry]:
     content = read_json(path, WHAT)
     number = 0
-    entries: list[Entry] = []
+    entries: list[CaptionEntry] = []
     try:
         names = {image["id"]: str(image["file_name"]) for image in content["images"]}
         for number, note in enumerate(content["annotations"]):
             image = note["image_id"]
             if image not in names:
                 raise InputError(f"{path}, annotation {number:,}: image {image!r} is not among its images; add it")
-            entries.append(Entry(names[image], str(note["caption"]).strip(), split, str(note.get("id", number))))
+            entries.append(CaptionEntry(names[image], str(note["caption"]).strip(), split, str(note.get("id", number))))
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}, annotation {number:,}: {type(error).__name__} {error}; expected {WHAT}") from None
     if not entries:

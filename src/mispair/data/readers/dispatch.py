@@ -77,7 +77,7 @@ def given_pairs(source: Source) -> PairTable:
 
 
 def train_captions(config: DataConfig) -> Sequence[str] | None:
-    """What a vocabulary is made from."""
+    """The captions of the train split, which a vocabulary is made from; None where there are no words."""
     try:
         return open_pairing(config, "train").captions
     except InputError as error:

@@ -10,7 +10,7 @@ import numpy as np
 from mispair.data.config import DataConfig
 from mispair.data.files.captions import not_utf8
 from mispair.data.files.reading import read_lines
-from mispair.data.readers.caption_json import Entry, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.errors import InputError
 
@@ -30,7 +30,7 @@ class FlickrTokens(PairListReader):
 def _read(config: DataConfig) -> PairList:
     path = Path(config.path)
     lines = read_lines(path, _WHAT)
-    entries: list[Entry] = []
+    entries: list[CaptionEntry] = []
     numbers: list[int] = []
     for number, line in enumerate(lines.lines, 1):
         if not line.strip():
@@ -39,7 +39,7 @@ def _read(config: DataConfig) -> PairList:
         image, mark, place = pair.rpartition("#")
         if not tab or not mark or not image.strip() or not place.strip().isdecimal():
             raise InputError(f"{path}, line {number}: {line[:40]!r}; expected {_WHAT}")
-        entries.append(Entry(image.strip(), caption.strip(), None, pair.strip()))
+        entries.append(CaptionEntry(image.strip(), caption.strip(), None, pair.strip()))
         numbers.append(number)
     if not entries:
         raise InputError(f"{path} has no captions; expected {_WHAT}")

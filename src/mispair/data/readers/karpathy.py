@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import Entry, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
 from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.errors import InputError
 
@@ -34,7 +34,7 @@ class KarpathySplits(PairListReader):
 def _read(config: DataConfig) -> PairList:
     path = Path(config.path)
     content = read_json(path, WHAT)
-    entries: list[Entry] = []
+    entries: list[CaptionEntry] = []
     try:
         for number, image in enumerate(content["images"]):
             folder, file = image.get("filepath") or "", image["filename"]
@@ -42,7 +42,7 @@ def _read(config: DataConfig) -> PairList:
             for place, sentence in enumerate(image["sentences"]):
                 name = f"{folder}/{file}" if folder else file
                 pair = str(sentence.get("sentid", f"{number}-{place}"))
-                entries.append(Entry(str(name), str(sentence["raw"]).strip(), split, pair))
+                entries.append(CaptionEntry(str(name), str(sentence["raw"]).strip(), split, pair))
     except (KeyError, TypeError, AttributeError) as error:
         where = f"image {len(entries) and number:,}" if entries else "its first image"
         raise InputError(f"{path}, {where}: {type(error).__name__} at {error}; expected {WHAT}") from None

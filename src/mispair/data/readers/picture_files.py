@@ -32,19 +32,19 @@ def _read(config: DataConfig) -> PairList:
     root = Path(config.path)
     names = walk_pictures(root)
     beside = [root / f"{os.path.splitext(name)[0]}.txt" for name in names]
-    told = [os.path.isfile(path) for path in beside]
+    captioned = [os.path.isfile(path) for path in beside]
     findings: list[Finding] = []
     captions: list[str] = []
     images: list[str] = []
-    if any(told):
-        for name, path, there in zip(names, beside, told, strict=True):
+    if any(captioned):
+        for name, path, there in zip(names, beside, captioned, strict=True):
             if there:
                 lines = read_lines(path, "the captions of a picture, one per line")
                 texts = [line.strip() for line in lines.lines if line.strip()] or [""]
                 captions += texts
                 images += [name] * len(texts)
                 findings += not_utf8(path, "all", lines.replaced)
-        silent = [name for name, there in zip(names, told, strict=True) if not there]
+        silent = [name for name, there in zip(names, captioned, strict=True) if not there]
         if silent:
             text = f"{len(silent):,} pictures (first {silent[0]!r}) have no caption beside them; they are not used"
             findings.append(Finding("pictures without a caption", "all", len(silent), text))
@@ -54,12 +54,12 @@ def _read(config: DataConfig) -> PairList:
     return PairList(
         path=root,
         images=images,
-        captions=captions if any(told) else None,
+        captions=captions if any(captioned) else None,
         splits=_splits(images),
         ids=None,
         lines=rows + 1,
         rows=rows,
-        notes=() if any(told) else (no_captions(root),),
+        notes=() if any(captioned) else (no_captions(root),),
         findings=tuple(findings),
         pictures=PictureIndex(FolderStore(root, config.allow_outside), {name: name for name in images}, {}, str(root)),
     )

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import FAILED
 from mispair.data.files.columns import Columns, recognise
 from mispair.data.files.rows import TABLES, column_names, read_rows
 from mispair.data.readers.arrays import array_splits
@@ -45,7 +46,7 @@ def located(config: DataConfig) -> DataConfig:
         if os.path.isfile(folder / f"metadata{kind}"):
             return config.model_copy(update={"path": str(folder / f"metadata{kind}")})
     tables = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(TABLES) and name[0] != "."]
-    tables = [name for name in tables if name != "failed.csv"]  # what embed writes beside its table
+    tables = [name for name in tables if name != FAILED]  # what embed writes beside its table
     lone = len(tables) == 1 and not array_splits(folder, config)
     return config.model_copy(update={"path": str(folder / tables[0])}) if lone else config
 

@@ -89,8 +89,8 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
         splits += [splits_of[sample.tar] if splits_of else "all"] * len(texts)
     if not images:
         raise InputError(f"{path} holds no picture; expected shards with .jpg, .png or .webp and .txt or .json members")
-    told = len(silent) < len(places)
-    if told and silent:
+    captioned = len(silent) < len(places)
+    if captioned and silent:
         text = f"{len(silent):,} pictures (first {silent[0]!r}) have no .txt or .json caption; they count as empty"
         findings.append(Finding("pictures without a caption", "all", len(silent), text))
     if lost:
@@ -100,12 +100,12 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
     return PairList(
         path=path,
         images=images,
-        captions=captions if told else None,
+        captions=captions if captioned else None,
         splits=splits if splits_of else None,
         ids=None,
         lines=rows + 1,
         rows=rows,
-        notes=() if told else (no_captions(path),),
+        notes=() if captioned else (no_captions(path),),
         findings=tuple(findings),
         pictures=PictureIndex(store, places, {}, str(path)),
     )

@@ -75,7 +75,7 @@ def holds(relation: int, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def claim(scene: Scene, draw: Dice) -> Claim:
-    """Something true of `scene`."""
+    """Draw a claim that is true of `scene`: some of its objects, and how they stand to each other."""
     said = min(len(scene.objects), 1 + draw.chance(0.95) + draw.chance(0.7))
     chosen = [scene.objects[k] for k in draw.some(said, len(scene.objects))]
     relation = 0
@@ -102,7 +102,7 @@ def _mention(thing: tuple[int, ...], draw: Dice) -> tuple[int, ...]:
 
 
 def word(said: Claim, draw: Dice) -> str:
-    """One wording of a claim."""
+    """A claim as a sentence; which of its wordings is drawn."""
     names = [_noun_phrase(mention, draw) for mention in said.mentions]
     if said.relation:
         relation = draw.pick(_RELATION_WORDS[said.relation])

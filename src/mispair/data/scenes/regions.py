@@ -34,7 +34,7 @@ def describe(pictures: Pictures, rngs: list[np.random.Generator], noise: float) 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """K typical measurements."""
+    """K typical values of one measurement, found by k-means; a region is described by how near it is to each."""
 
     centres: Floats  # (K, d)
     reach: float  # squared distance at which a word hardly answers
@@ -87,6 +87,6 @@ def _raw(pictures: Pictures, rngs: list[np.random.Generator]) -> Floats:
 
 
 def _mixing(width: int) -> Floats:
-    """A fixed rotation."""
+    """The first `width` rows of a fixed rotation, which hides the measurements in the features."""
     basis = np.linalg.qr(np.random.default_rng(_SEED).standard_normal((WIDTH, WIDTH)))[0]
     return basis[:width].astype(np.float32)

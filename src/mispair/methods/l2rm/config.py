@@ -138,7 +138,7 @@ class L2RMConfig(MethodConfig):
 
     @classmethod
     def paper(cls) -> L2RMConfig:
-        """As written."""
+        """As the paper's text and equations have it."""
         return cls(
             matched_loss="triplet",
             matched_reduction="sum",
@@ -159,7 +159,7 @@ class L2RMConfig(MethodConfig):
 
     @classmethod
     def official(cls) -> L2RMConfig:
-        """As released."""
+        """As the authors' released code has it."""
         return cls(
             matched_loss="triplet",
             matched_reduction="sum",

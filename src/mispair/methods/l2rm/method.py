@@ -113,10 +113,10 @@ class L2RM(MethodBase[L2RMConfig]):
         """Identify mismatched pairs (Sec. 4.1) from one pass over all pairs, and prepare what rematches them."""
         self.identification.begin(self.siblings.none)
         columns = run.survey(lambda batch: self._survey(run, batch), passing=VECTORS)
-        found = self.identification.identify(run, columns, self.device)
-        self.siblings.half_share = min(1.0, 2 * found.rate)  # texts teach as much as pairs fail to
-        self.rematching.begin(found.split, found.apart, columns, run.image_of)
-        return found.split
+        identified = self.identification.identify(run, columns, self.device)
+        self.siblings.half_share = min(1.0, 2 * identified.rate)  # texts teach as much as pairs fail to
+        self.rematching.begin(identified.split, identified.apart, columns, run.image_of)
+        return identified.split
 
     def _survey(self, run: Run, batch: PairBatch) -> dict[str, Tensor]:
         """By pair: its loss and cost, its score and the best score its text has with another image of the batch."""

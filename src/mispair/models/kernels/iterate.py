@@ -20,7 +20,7 @@ from mispair.models.kernels.unit_length import EPS, l2
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """What is looked at."""
+    """The side that is attended to: a items of Tc parts, their Gram matrices and their half of the gate map."""
 
     values: Tensor  # (a, Tc, D)
     gram: Tensor  # (a, Tc, Tc)
@@ -30,7 +30,7 @@ class Contexts:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Who looks."""
+    """The side that attends: s groups of b items of Tq parts, and their half of the gate map."""
 
     values: Tensor  # (s, b, Tq, D)
     mapped: Tensor  # (s, b, Tq, 2D) through the query half of the gate map, for the first look

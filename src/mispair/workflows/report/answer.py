@@ -5,11 +5,11 @@ from __future__ import annotations
 from mispair.audit.fixing.expectation import advise
 from mispair.audit.verdicts import Verdicts, issues_sentence, rate_sentence
 from mispair.rate_words import training_rate_words
-from mispair.workflows.report.pairs import Judged
+from mispair.workflows.report.pairs import JudgedPairs
 from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls
 
 
-def answer(run: RunRecord | None, audit: Verdicts | None, judged: Judged | None) -> tuple[list[str], list[str]]:
+def answer(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | None) -> tuple[list[str], list[str]]:
     """Sentences, and cautions that go with them."""
     sentences = [
         _how_many(run, audit, judged),
@@ -20,7 +20,7 @@ def answer(run: RunRecord | None, audit: Verdicts | None, judged: Judged | None)
     return [sentence for sentence in sentences if sentence], _cautions(run, audit)
 
 
-def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: Judged | None) -> str:
+def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | None) -> str:
     """The rate is the audit's alone: what a training splits by is no estimate."""
     if audit is not None:
         return f"{rate_sentence(audit.facts)} {issues_sentence(audit.facts)}"
@@ -33,7 +33,7 @@ def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: Judged | No
     return f"{said} How many are, an audit estimates (mispair audit {run.path})."
 
 
-def _what_instead(audit: Verdicts | None, judged: Judged | None) -> str:
+def _what_instead(audit: Verdicts | None, judged: JudgedPairs | None) -> str:
     if judged is None:
         return ""
     wrong = sum(pair.flagged for pair in judged.pairs)

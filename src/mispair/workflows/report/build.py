@@ -11,17 +11,26 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mispair.audit.audit_folder import TABLE as AUDIT_TABLE
+from mispair.audit.audit_folder import AuditFolder
 from mispair.audit.verdicts import Verdicts
 from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
 from mispair.errors import InputError
 from mispair.report.content import DamageKind, ReportPage
-from mispair.runtime.run_folder import RunFolder
+from mispair.runtime.run_folder import SPLITS, RunFolder
 from mispair.workflows.report import training
 from mispair.workflows.report.answer import answer
 from mispair.workflows.report.evidence import evidence
 from mispair.workflows.report.find_pictures import PicturesById
-from mispair.workflows.report.pairs import Judged, gallery, images_shown, judged_by_audit, judged_by_run, worst_pairs
+from mispair.workflows.report.pairs import (
+    JudgedPairs,
+    gallery,
+    images_shown,
+    judged_by_audit,
+    judged_by_run,
+    worst_pairs,
+)
 from mispair.workflows.report.reviewed import reviewed
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -47,7 +56,7 @@ def build_page(
     if not os.path.isdir(folder):
         raise InputError(f"there is no folder {folder}; give a run (mispair train) or an audit (mispair audit)")
     pictured = _Pictured(pictures, allow_outside)
-    if not os.path.exists(folder / "audit.json"):
+    if not AuditFolder(folder).begun:
         return _page(training.open_run_folder(folder), None, folder, pictured, rows, say, [])
     return page_of_audit(
         Verdicts.load(folder), folder, pictures=pictures, allow_outside=allow_outside, rows=rows, say=say
@@ -112,7 +121,7 @@ def _page(
             missing.append(f"Pictures: {shown.said()}.")
         tell("making the gallery")
         part["gallery"] = gallery(judged, loaded, data, shown if shown.present else None)
-        source = "audit.parquet" if audit is not None else "split.parquet"
+        source = AUDIT_TABLE if audit is not None else SPLITS
         part["pairs"] = worst_pairs(judged, shown, rows, source)
     if audit is not None:
         part["losses"] = [*evidence(audit), *part.get("losses", ())]
@@ -193,7 +202,7 @@ def _holds(data: PairData, audit: Verdicts) -> bool:
 
 def _judged_by_run(
     run: training.RunRecord | None, loaded: TrainedRun | None, data: PairData | None, missing: list[str]
-) -> Judged | None:
+) -> JudgedPairs | None:
     if run is None or data is None:
         return None
     judged = judged_by_run(run, loaded, data)
@@ -206,7 +215,7 @@ def _judged_by_run(
 
 
 def _training_parts(
-    run: training.RunRecord, audit: Verdicts | None, judged: Judged | None, missing: list[str]
+    run: training.RunRecord, audit: Verdicts | None, judged: JudgedPairs | None, missing: list[str]
 ) -> dict[str, Any]:
     """The parts that need no model."""
     costs, ranked = training.costs(run), training.ranked(run)

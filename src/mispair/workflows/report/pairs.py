@@ -25,7 +25,7 @@ _LONG = 2_000  # characters: longer captions are not judged word by word
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPairs:
     """One row per pair, in the order of the data; the columns of `audit.parquet` that are known."""
 
     pairs: list[Pair]
@@ -39,7 +39,7 @@ class Judged:
         return [pair.caption for pair in self.pairs]
 
 
-def judged_by_audit(audit: Verdicts) -> Judged:
+def judged_by_audit(audit: Verdicts) -> JudgedPairs:
     """What the audit says."""
     columns: dict[str, list[Any]] = {name: audit.table[name].to_pylist() for name in audit.table.column_names}
     ids = dict(zip(columns["pair"], columns["pair_id"], strict=True))
@@ -66,7 +66,7 @@ def judged_by_audit(audit: Verdicts) -> Judged:
         for k in range(len(audit))
     ]
     held = columns["proposed_caption_pair"]
-    return Judged(
+    return JudgedPairs(
         pairs,
         {k: int(held[k]) for k in range(len(audit)) if held[k] is not None},
         {k: name for k, name in enumerate(columns["proposed_image_id"]) if name is not None},
@@ -76,7 +76,7 @@ def judged_by_audit(audit: Verdicts) -> Judged:
     )
 
 
-def judged_by_run(run: RunRecord, loaded: TrainedRun | None, data: PairData) -> Judged | None:
+def judged_by_run(run: RunRecord, loaded: TrainedRun | None, data: PairData) -> JudgedPairs | None:
     """What the last split of the run says; None where its method judges no pairs."""
     if not run.splits:
         return None
@@ -105,7 +105,7 @@ def judged_by_run(run: RunRecord, loaded: TrainedRun | None, data: PairData) -> 
             proposed_weight=one.weight,
             proposed_gain=one.gain,
         )
-    return Judged(
+    return JudgedPairs(
         pairs,
         {one.pair: one.proposed for one in proposals},
         {},
@@ -115,12 +115,12 @@ def judged_by_run(run: RunRecord, loaded: TrainedRun | None, data: PairData) -> 
     )
 
 
-def worst_first(judged: Judged) -> list[int]:
+def worst_first(judged: JudgedPairs) -> list[int]:
     """The pairs by the probability that they do not match."""
     return sorted(range(len(judged.pairs)), key=lambda k: (-judged.pairs[k].p_mismatch, judged.pairs[k].look or 0, k))
 
 
-def chosen_cards(judged: Judged, most: int = CARDS) -> list[int]:
+def chosen_cards(judged: JudgedPairs, most: int = CARDS) -> list[int]:
     """Some of the pairs with a proposal, evenly spaced from the surest to the least sure, each image once."""
     candidates = _with_proposal(judged)
     candidates.sort(key=lambda k: (-(judged.pairs[k].proposed_weight or 0), -(judged.pairs[k].proposed_gain or 0), k))
@@ -132,18 +132,18 @@ def chosen_cards(judged: Judged, most: int = CARDS) -> list[int]:
     return [unique[at] for at in places]
 
 
-def _with_proposal(judged: Judged) -> list[int]:
+def _with_proposal(judged: JudgedPairs) -> list[int]:
     return [k for k in judged.proposals if judged.pairs[k].flagged]
 
 
-def images_shown(judged: Judged) -> list[str]:
+def images_shown(judged: JudgedPairs) -> list[str]:
     """The ids of the images that the page shows a picture of, where it can be had."""
     cards = chosen_cards(judged)
     elsewhere = [judged.other_images[k] for k in cards if k in judged.other_images]
     return [judged.pairs[k].image_id for k in (*cards, *worst_first(judged)[:_PICTURED])] + elsewhere
 
 
-def worst_pairs(judged: Judged, pictures: PicturesById | None, most: int, source: str) -> WorstPairs:
+def worst_pairs(judged: JudgedPairs, pictures: PicturesById | None, most: int, source: str) -> WorstPairs:
     """The table, worst first."""
     rows = [judged.pairs[k] for k in worst_first(judged)[:most]]
     shown: dict[str, str] = {}
@@ -158,7 +158,7 @@ def worst_pairs(judged: Judged, pictures: PicturesById | None, most: int, source
 
 
 def gallery(
-    judged: Judged, loaded: TrainedRun | None, data: PairData | None, pictures: PicturesById | None
+    judged: JudgedPairs, loaded: TrainedRun | None, data: PairData | None, pictures: PicturesById | None
 ) -> Gallery | None:
     """The cards of some of the proposals."""
     chosen = chosen_cards(judged)
@@ -173,7 +173,12 @@ def gallery(
 
 
 def _card(
-    judged: Judged, k: int, loaded: TrainedRun | None, data: PairData | None, pictures: PicturesById | None, side: int
+    judged: JudgedPairs,
+    k: int,
+    loaded: TrainedRun | None,
+    data: PairData | None,
+    pictures: PicturesById | None,
+    side: int,
 ) -> Card:
     pair = judged.pairs[k]
     captions = [pair.caption, pair.proposed_caption or ""]

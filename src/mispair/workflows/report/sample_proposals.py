@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mispair.data import PairData
 from mispair.functional.transport import partial_transport
+from mispair.models.one_vector import OneVectorBackbone
 from mispair.retrieval.scoring import encode_images, encode_texts, score_grid
 from mispair.workflows.trained_run import TrainedRun
 
@@ -31,7 +32,8 @@ class Proposal:
 
 def propose_from_sample(run: TrainedRun, data: PairData, flagged: NDArray[np.int64]) -> list[Proposal]:
     """For images of the flagged pairs, where most of an image's mass moved at all."""
-    pairs = _sample(data, flagged, _COSINES if run.config.model.name == "vse" else _CELLS)
+    cosines = all(isinstance(model, OneVectorBackbone) for model in run.models)
+    pairs = _sample(data, flagged, _COSINES if cosines else _CELLS)
     images, row = np.unique(data.table.image_rows[pairs], return_inverse=True)
     if len(images) < 2:
         return []

@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from mispair.audit.audit_folder import AuditFolder
 from mispair.config.load import load_config
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
 from mispair.functional.mismatch_rate import estimate_mismatch, normal_scores
 from mispair.functional.mixture import MixtureFit, fit_mixture
 from mispair.report.content import Costs, Curve, Flip, History, Losses, Pair, Ranked, Recalls
-from mispair.runtime.run_folder import RunFolder
+from mispair.runtime.run_folder import CONFIG, RunFolder
 from mispair.version import __version__
 
 Floats = NDArray[np.float64]
@@ -51,7 +52,9 @@ def open_run_folder(path: Path) -> RunRecord:
     """The run at `path`."""
     files = RunFolder(path)
     if not files.begun:
-        raise InputError(f"{path} is neither a run nor an audit: it has no config.yaml and no audit.json")
+        raise InputError(
+            f"{path} is neither a run nor an audit: it has no {CONFIG} and no {AuditFolder(path).facts_file.name}"
+        )
     return RunRecord(files, load_config(files.config_file), files.summary, files.epochs(), files.splits())
 
 
@@ -270,7 +273,7 @@ def _share(values: NDArray[Any], edges: NDArray[Any]) -> list[float]:
 
 
 def _density(fit: MixtureFit, k: int, x: Floats) -> Floats:
-    """Of component `k` on the normalised scale."""
+    """The density of component `k` of the fit at x, on the normalised scale."""
     first, second = fit.parameters[k]
     if fit.family == "gaussian":
         return np.exp(-0.5 * ((x - first) / second) ** 2) / (second * math.sqrt(2 * math.pi))

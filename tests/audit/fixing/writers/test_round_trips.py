@@ -22,8 +22,8 @@ from mispair.data import DataConfig, NoiseConfig, list_data_splits, open_source
 from mispair.data.readers.dispatch import READERS
 from mispair.data.splits import open_pairs
 from mispair.errors import InputError
+from tests.data.picture_formats import MAKERS
 from tests.data.picture_samples import picture, write_pictures, write_tar
-from tests.data.readers.test_pictures import MAKERS
 from tests.data.samples import write_lines
 
 Maker = Callable[[Path], DataConfig]

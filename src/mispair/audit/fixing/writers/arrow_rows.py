@@ -103,11 +103,11 @@ def _with_weight(schema: pa.Schema, weighted: bool, several: bool) -> pa.Schema:
         return schema
     kind = pa.list_(pa.float64()) if several else pa.float64()
     extended = schema.append(pa.field(WEIGHT, kind))
-    told = (schema.metadata or {}).get(b"huggingface")
-    if told is None:
+    features = (schema.metadata or {}).get(b"huggingface")
+    if features is None:
         return extended
     try:
-        about = json.loads(told)
+        about = json.loads(features)
         about["info"]["features"][WEIGHT] = weight_feature(several)
     except (ValueError, RecursionError, KeyError, TypeError):
         return extended  # not what Hugging Face writes: left as it is

@@ -98,17 +98,17 @@ class KarpathyWriter(CaptionFileWriter):
         images = []
         place = first
         for image in content["images"]:
-            found = [slots.get(place + k, KEEP) for k in range(len(image["sentences"]))]
-            place += len(found)
-            if not any(slot.changes for slot in found):
+            image_slots = [slots.get(place + k, KEEP) for k in range(len(image["sentences"]))]
+            place += len(image_slots)
+            if not any(slot.changes for slot in image_slots):
                 images.append(image)
                 continue
-            said = zip(image["sentences"], found, strict=True)
+            said = zip(image["sentences"], image_slots, strict=True)
             kept = [_sentence(sentence, slot.caption) for sentence, slot in said if slot.keep]
             if kept:
                 ids = image.get("sentids")
-                fits = isinstance(ids, list) and len(ids) == len(found)
-                some = [one for one, slot in zip(ids or (), found, strict=False) if slot.keep]
+                fits = isinstance(ids, list) and len(ids) == len(image_slots)
+                some = [one for one, slot in zip(ids or (), image_slots, strict=False) if slot.keep]
                 images.append({**image, "sentences": kept, **({"sentids": some} if fits else {})})
         out.write_bytes(dump_like({**content, "images": images}, path.read_bytes()))
         return place - first

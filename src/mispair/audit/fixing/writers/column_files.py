@@ -85,11 +85,11 @@ class SavedDatasetWriter:
 
     def files(self, config: DataConfig) -> list[str]:
         root = Path(config.path)
-        found = []
+        paths = []
         for folder, folders, names in os.walk(root):
             folders.sort()
-            found += [str((Path(folder) / name).relative_to(root)) for name in sorted(names) if name[0] != "."]
-        return found
+            paths += [str((Path(folder) / name).relative_to(root)) for name in sorted(names) if name[0] != "."]
+        return paths
 
     def write(self, data: JudgedData, pairs: WrittenPairs, out: Path) -> None:
         columns, names = SavedDataset().columns(data.config)
@@ -104,14 +104,14 @@ class SavedDatasetWriter:
                 rewrite_arrow(path, change.columns, decide, home / path.name, change.weighted) for path in paths
             )
             several = _several(paths[0], change)
-            for file, tell in (
-                (INFO, _told_info(before, after, change.weighted, several)),
-                (STATE, _told_state(home, [path.name for path in paths])),
+            for file, correct in (
+                (INFO, _corrected_info(before, after, change.weighted, several)),
+                (STATE, _corrected_state(home, [path.name for path in paths])),
             ):
                 if (root / name / file).is_file():
                     content = read_json(root / name / file, "what datasets.save_to_disk writes")
-                    told = tell(content) if isinstance(content, dict) else content
-                    (home / file).write_text(json.dumps(told, indent=2), encoding="utf-8")
+                    corrected = correct(content) if isinstance(content, dict) else content
+                    (home / file).write_text(json.dumps(corrected, indent=2), encoding="utf-8")
                     rewritten.add(str(Path(name) / file))
             rewritten |= {str(path.relative_to(root)) for path in paths}
         for file in self.files(data.config):
@@ -134,8 +134,8 @@ def _several(path: Path, change: RowChange) -> bool:
     return bool(batches and change.caption and pt.is_list(batches[0].schema.field(change.caption).type))
 
 
-def _told_info(before: int, after: int, weighted: bool, several: bool) -> Callable[[Any], Any]:
-    def tell(content: Any) -> Any:
+def _corrected_info(before: int, after: int, weighted: bool, several: bool) -> Callable[[Any], Any]:
+    def correct(content: Any) -> Any:
         splits = content.get("splits")
         for split in splits.values() if isinstance(splits, dict) else ():
             if isinstance(split, dict) and split.get("num_examples") == before:
@@ -144,11 +144,11 @@ def _told_info(before: int, after: int, weighted: bool, several: bool) -> Callab
             content["features"][WEIGHT] = weight_feature(several)
         return content
 
-    return tell
+    return correct
 
 
-def _told_state(home: Path, names: list[str]) -> Callable[[Any], Any]:
-    def tell(content: Any) -> Any:
+def _corrected_state(home: Path, names: list[str]) -> Callable[[Any], Any]:
+    def correct(content: Any) -> Any:
         if "_fingerprint" not in content:
             return content
         new = hashlib.sha256(str(content["_fingerprint"]).encode())
@@ -156,4 +156,4 @@ def _told_state(home: Path, names: list[str]) -> Callable[[Any], Any]:
             new.update(sha256(home / name).encode())
         return {**content, "_fingerprint": new.hexdigest()[:16]}
 
-    return tell
+    return correct

@@ -44,9 +44,9 @@ def ids_path(config: DataConfig, features: Path) -> Path:
 def feature_names(config: DataConfig, path: Path) -> list[str]:
     """The files of features that lie beside the list of pairs `path`, and go with it."""
     features = features_path(config, path)
-    found = [] if features is None else [features, ids_path(config, features)]
-    found += [Path(config.second)] if config.second is not None else []
-    return [file.name for file in found if file.parent == path.parent and file.is_file()]
+    files = [] if features is None else [features, ids_path(config, features)]
+    files += [Path(config.second)] if config.second is not None else []
+    return [file.name for file in files if file.parent == path.parent and file.is_file()]
 
 
 def feature_options(config: DataConfig, path: Path, out: Path) -> list[str]:

@@ -28,11 +28,11 @@ class ImageFolderWriter:
         return Path(config.path)
 
     def files(self, config: DataConfig) -> list[str]:
-        found = []
+        names = []
         for name, path in metadata_files(Path(config.path)).items():
             part = config.model_copy(update={"path": str(path)})
-            found += [f"{name}/{path.name}", *(f"{name}/{place}" for place in pictures_beside(part).values())]
-        return sorted(set(found))
+            names += [f"{name}/{path.name}", *(f"{name}/{place}" for place in pictures_beside(part).values())]
+        return sorted(set(names))
 
     def write(self, data: JudgedData, pairs: WrittenPairs, out: Path) -> None:
         slots = slots_by_position(data, pairs)
@@ -58,8 +58,8 @@ def _plan(slots: Slots, first: int, lines: list[int]) -> Plan:
     places: dict[int, list[int]] = {}
     for place, line in enumerate(lines, first):
         places.setdefault(line, []).append(place)
-    found = {line: slots_of_row(slots, range(some[0], some[-1] + 1)) for line, some in places.items()}
-    return {line: row for line, row in found.items() if row is not None}
+    rows = {line: slots_of_row(slots, range(some[0], some[-1] + 1)) for line, some in places.items()}
+    return {line: row for line, row in rows.items() if row is not None}
 
 
 class PictureFilesWriter:
@@ -106,16 +106,16 @@ def _rewrite_lines(path: Path, slots: Slots, first: int, out: Path) -> tuple[int
     lines = list(io.BytesIO(content))
     full = [number for number, line in enumerate(lines) if line.decode("utf-8-sig", "replace").strip()]
     count = max(len(full), 1)
-    found = slots_of_row(slots, range(first, first + count))
-    if found is None or not any(slot.changes for slot in found):
+    row_slots = slots_of_row(slots, range(first, first + count))
+    if row_slots is None or not any(slot.changes for slot in row_slots):
         link_or_copy(path, out)
         return count, True
-    if not any(slot.keep for slot in found):
+    if not any(slot.keep for slot in row_slots):
         return count, False
     if not full:  # an empty caption got words
-        out.write_text(f"{found[0].caption or ''}\n", encoding="utf-8")
+        out.write_text(f"{row_slots[0].caption or ''}\n", encoding="utf-8")
         return count, True
-    slot_at = dict(zip(full, found, strict=True))
+    slot_at = dict(zip(full, row_slots, strict=True))
     written = []
     for number, line in enumerate(lines):
         slot = slot_at.get(number)

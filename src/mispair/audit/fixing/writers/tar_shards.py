@@ -85,10 +85,10 @@ def _changes(tars: tuple[Path, ...], slots: Slots) -> list[dict[str, _Change]]:
         if sample.picture is None:
             continue
         before = sample.texts or [""]
-        found = slots_of_row(slots, range(place, place + len(before)))
+        row_slots = slots_of_row(slots, range(place, place + len(before)))
         place += len(before)
-        if found is not None and any(slot.changes for slot in found):
-            pairs = zip(before, found, strict=True)
+        if row_slots is not None and any(slot.changes for slot in row_slots):
+            pairs = zip(before, row_slots, strict=True)
             after = [old if slot.caption is None else slot.caption for old, slot in pairs if slot.keep]
             changes[sample.tar][sample.key] = _Change(before, after or None, sample.texts is not None)
     return changes

@@ -99,3 +99,18 @@ def test_polishing_makes_it_rank_like_the_model_and_changes_nothing_else(name: s
     assert (cheap.argmax(0) == scores.argmax(0)).float().mean() >= 0.8
     with pytest.raises(InputError, match="no stand-in to polish"):
         polish(tiny(name), [(pictures, texts)])
+
+
+def test_a_model_learns_on_where_polishing_failed() -> None:
+    model = tiny("sgr", stand_in=8).train()
+    model.words.eval()
+
+    def batches():  # type: ignore[no-untyped-def]
+        assert not model.training
+        raise OSError("the data is gone")
+        yield
+
+    with pytest.raises(OSError, match="gone"):
+        polish(model, batches())
+    assert model.training
+    assert not model.words.training

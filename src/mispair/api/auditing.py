@@ -1,4 +1,4 @@
-"""Check, corrupt, audit, fix and report from Python."""
+"""Audit pairs, mend a data set and make a page of it, from Python."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mispair.api.data_section import data_section
-
 if TYPE_CHECKING:
     from torch import nn
 
     from mispair.audit.fixing import Fixed
     from mispair.audit.verdicts import Verdicts
-    from mispair.data import DataConfig, Inspection, PairData
-    from mispair.data.noise import NoiseIndex
+    from mispair.data import DataConfig, PairData
     from mispair.models import InputSizes
     from mispair.protocols import RetrievalModel
     from mispair.section import Section
@@ -24,64 +21,6 @@ if TYPE_CHECKING:
 
     PathLike = str | os.PathLike[str]
     Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
-
-
-def check(data: PathLike | DataConfig, *, noise: PathLike | None = None, **values: Any) -> Inspection:
-    """Read a data set once and say what is in it, and what to look at before training.
-
-    Args:
-        data: a folder, a table, a first .npy, or a `mispair.data.DataConfig`.
-        noise: a noise index to check against the train split.
-        **values: more of the data section: features, ids, second, columns, sides, ...
-
-    Returns:
-        `Inspection`: facts by split, `findings` (nothing there: clean), `notes`.
-
-    Example:
-        >>> mp.check("pairs.csv", features="images.npy").findings
-    """
-    from mispair.data import check_data
-
-    return check_data(data_section(data, values), None if noise is None else os.fspath(noise))
-
-
-def corrupt(
-    data: PathLike | DataConfig,
-    out: PathLike,
-    *,
-    rate: float,
-    protocol: str = "image",
-    seed: int = 0,
-    split: str = "train",
-    **values: Any,
-) -> NoiseIndex:
-    """Mismatch pairs on purpose and write which, in the published layout; the data stays as it is.
-
-    Args:
-        data: a folder, a table, a first .npy, "scenes", or a `mispair.data.DataConfig`.
-        out: the index file to write, .npy; `mp.train(..., options={"data.noise.index": out})` uses it.
-        rate: share of images (protocol image) or pairs to choose.
-        protocol: "image" moves images with all their captions, "caption" moves captions singly.
-        seed: the same seed gives the same index.
-        split: the split to corrupt.
-        **values: more of the data section: features, ids, columns, ...
-
-    Returns:
-        The index with its `hash`.
-
-    Example:
-        >>> mp.corrupt("f30k_precomp", "index.npy", rate=0.4).hash
-    """
-    from mispair.atomic import write_atomically
-    from mispair.data import make_index, open_pairing, write_index
-    from mispair.data.readers.dispatch import given_pairs
-
-    made = {"rate": rate, "protocol": protocol, "seed": seed}
-    config = data_section(data, {**values, "noise": made})
-    assert config.noise is not None
-    index = make_index(given_pairs(open_pairing(config, split)), config.noise)
-    write_atomically(Path(out), lambda path: write_index(path, index))
-    return index
 
 
 def audit(
@@ -112,7 +51,7 @@ def audit(
         >>> verdicts = mp.audit("runs/a")
         >>> verdicts.report("audit.html")
     """
-    from mispair.audit.space import silent
+    from mispair.progress import silent
     from mispair.workflows.audit import audit as audit_pairs
     from mispair.workflows.report.verdicts import with_report
 
@@ -146,7 +85,7 @@ def quick_audit(
         >>> verdicts = mp.quick_audit("image_vector", "text_vector", captions="caption", table=frame)
         >>> verdicts.fix("drop", "clean", data="pairs.csv")
     """
-    from mispair.audit.space import silent
+    from mispair.progress import silent
     from mispair.workflows.quick_audit import quick_audit as judge_embeddings
     from mispair.workflows.report.verdicts import with_report
 

@@ -1,0 +1,53 @@
+"""EmbeddedFolder: the files that `mispair embed` writes. Their names stand here; every reader of tables finds them.
+
+pairs.parquet        image_id, caption, split, pair_id
+features.npy         (I, D) vectors or (I, R, D) cells, one row per picture that could be encoded
+features_ids.txt     which picture each row is
+texts.npy            (M, d) one vector per caption, where the encoder knows texts
+encoder.json         what made them
+failed.csv           pictures that could not be had or encoded, and why; only where there are some
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+FAILED = "failed.csv"
+
+
+@dataclass(frozen=True)
+class EmbeddedFolder:
+    """Where each file is."""
+
+    path: Path
+
+    @property
+    def table_file(self) -> Path:
+        return self.path / "pairs.parquet"
+
+    @property
+    def features_file(self) -> Path:
+        return self.path / "features.npy"
+
+    @property
+    def ids_file(self) -> Path:
+        return self.path / "features_ids.txt"
+
+    @property
+    def texts_file(self) -> Path:
+        return self.path / "texts.npy"
+
+    @property
+    def about_file(self) -> Path:
+        return self.path / "encoder.json"
+
+    @property
+    def failed_file(self) -> Path:
+        return self.path / FAILED
+
+    @property
+    def begun(self) -> bool:
+        """Whether `mispair embed` wrote this folder, whole or not."""
+        return os.path.exists(self.about_file)

@@ -1,0 +1,36 @@
+"""Data that a run was not trained on, read as the run reads its own; the command line and Python ask here."""
+
+from __future__ import annotations
+
+import os
+
+from mispair.data import DataConfig
+from mispair.progress import Tell, silent
+from mispair.workflows.embed import DEFAULT, Encoding, with_features
+from mispair.workflows.trained_run import TrainedRun
+
+_SAME = ("sides", "min_count", "max_words", "encoder", "cells", "live")
+
+
+def like_own(own: DataConfig, given: DataConfig) -> DataConfig:
+    """`given` with the sides, words and encoder of a run's own data; nothing else is taken over."""
+    return given.model_copy(update={name: getattr(own, name) for name in _SAME})
+
+
+def read_as(run: TrainedRun, config: DataConfig, tell: Tell = silent) -> DataConfig:
+    """Other data with features: pictures are encoded as those the run was trained on, captions too.
+
+    Towers that learned read the pictures themselves: there is nothing to encode.
+    """
+    own = run.config.data
+    if config.live:
+        return config
+    encoding = Encoding(own.encoder or DEFAULT, own.cells, texts=own.encoder is not None and own.second is not None)
+    return with_features(config, encoding, tell)
+
+
+def other_data(run: TrainedRun, data: str | os.PathLike[str] | DataConfig, tell: Tell = silent) -> DataConfig:
+    """What an argument `data` of the front door names: a path is read like the run's own data, a section as it is."""
+    if isinstance(data, DataConfig):
+        return read_as(run, data, tell)
+    return read_as(run, like_own(run.config.data, DataConfig(path=os.fspath(data))), tell)

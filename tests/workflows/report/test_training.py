@@ -1,0 +1,137 @@
+"""What a page shows of a training: curves, the split's history, costs; and what it does where files are lost."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mispair.errors import InputError
+from mispair.report.page import render
+from mispair.workflows.report import build_page, training
+from tests.workflows.report.samples import copied, train
+
+
+def test_losses_by_hand(tmp_path, trained):
+    folder = copied(trained, tmp_path / "run")
+    rng = np.random.default_rng(0)
+    signal = np.concatenate([rng.normal(1, 0.1, 700), rng.normal(3, 0.1, 300)])
+    columns = {"signal": signal, "posterior": (signal > 2).astype(float), "mismatched": signal > 2}
+    pq.write_table(pa.table(columns), folder / "split.parquet" / "epoch-0009.parquet")
+    found = training.losses(training.open_run_folder(folder))
+    assert sum(found.counts) == 1000
+    assert 1.4 < found.threshold < 2.6
+    assert "called 30.0% of the pairs mismatched; it is no estimate" in found.said
+    assert "around 1.00 for matched pairs, one around 2.99" in found.said
+    step = found.grid[1] - found.grid[0]
+    width = found.edges[1] - found.edges[0]
+    areas = [sum(curve) * step / width for curve in found.curves]
+    assert areas == pytest.approx([700, 300], rel=0.03), "a component's curve holds as many pairs as it claims"
+    middles = [(a + b) / 2 for a, b in zip(found.edges, found.edges[1:], strict=False)]
+    called = [share for middle, share, count in zip(middles, found.mismatched, found.counts, strict=True) if count]
+    assert called == [float(m > 2) for m, count in zip(middles, found.counts, strict=True) if count]
+
+
+def test_history_by_hand(tmp_path, trained):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.yaml").write_bytes((trained / "config.yaml").read_bytes())
+    (folder / "split.parquet").mkdir()
+    sides = [[1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [1, 1, 0, 1, 0]]
+    for epoch, row in enumerate(sides, 3):
+        columns = {
+            "posterior": [0.9 * s for s in row],
+            "mismatched": [bool(s) for s in row],
+            "signal": [1.0 * s for s in row],
+        }
+        pq.write_table(pa.table(columns), folder / "split.parquet" / f"epoch-{epoch:04d}.parquet")
+    found = training.history(training.open_run_folder(folder), None)
+    assert found.epochs == [4, 5, 6]
+    assert found.to_matched == [0, 1, 0]
+    assert found.to_mismatched == [0, 1, 1]
+    assert (found.never, found.pairs) == (3, 5)
+    assert found.mismatched == [0.4, 0.4, 0.6]
+    assert [(flip.pair_id, flip.flips) for flip in found.most] == [("0", 2), ("3", 1)]
+    assert found.most[0].posterior == [0.9, 0.0, 0.9]
+
+
+def test_costs_and_alignments_are_shown_where_they_were_recorded(tmp_path, trained):
+    folder = copied(trained, tmp_path / "run")
+    (folder / "alignment.json").unlink(missing_ok=True)
+    for path in (folder / "split.parquet").iterdir():
+        table = pq.read_table(path)
+        pq.write_table(table.select([name for name in table.column_names if name != "cost"]), path)
+    missing = build_page(folder).missing
+    assert any(text.startswith("Transport costs") for text in missing)
+    assert any(text.startswith("Refined alignments") for text in missing)
+    for epoch, apart in ((1, 0.1), (3, 0.8)):
+        path = folder / "split.parquet" / f"epoch-{epoch:04d}.parquet"
+        table = pq.read_table(path)
+        wrong = table["mismatched"].to_numpy(zero_copy_only=False)
+        pq.write_table(table.append_column("cost", pa.array(0.1 + apart * wrong)), path)
+    alignment = {"epochs": {"1": {}, "3": {"transported": [0.9, 0.1], "untransported": [0.5, 0.5]}}}
+    (folder / "alignment.json").write_text(json.dumps(alignment))
+    page = build_page(folder)
+    early, late = page.costs
+    assert (early.title, late.title) == ("early, epoch 2", "late, epoch 4")
+    assert early.edges == late.edges
+    for part in (early, late):
+        assert sum(part.matched) == pytest.approx(1)
+        assert sum(part.mismatched) == pytest.approx(1)
+    centre = np.asarray(late.edges[:-1])
+    assert centre @ late.mismatched - centre @ late.matched == pytest.approx(0.8, abs=0.05)
+    assert [part.values for part in page.ranked] == [[0.9, 0.1], [0.5, 0.5]]
+    assert not any(text.startswith(("Transport costs", "Refined alignments")) for text in page.missing)
+
+
+def test_a_plain_run_judges_nobody(tmp_path):
+    page = build_page(train(tmp_path / "plain", "method.name=plain", "train.epochs=1"))
+    assert page.pairs is None
+    assert page.gallery is None
+    assert "judges none" in page.answer[0]
+    assert any("plain keeps no split" in text for text in page.missing)
+    render(page)
+
+
+def test_an_unfinished_run_says_so(tmp_path, trained):
+    folder = copied(trained, tmp_path / "run")
+    (folder / "metrics.json").unlink()
+    page = build_page(folder)
+    assert [entry.split for entry in page.recalls] == ["dev"]
+    assert any("not finished" in text for text in page.caution)
+
+
+@pytest.mark.parametrize(
+    "lost", ["model.safetensors", "metrics.jsonl", "vocabulary.json", "split.parquet/epoch-0001.parquet"]
+)
+def test_what_is_lost_does_not_stop_the_rest(tmp_path, trained, lost):
+    folder = copied(trained, tmp_path / "run")
+    (folder / lost).unlink()
+    assert "<main>" in render(build_page(folder))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("metrics.json", "{", "metrics.json is damaged"),
+        ("config.yaml", ":", "config.yaml"),
+        ("split.parquet/epoch-0003.parquet", "PAR1", "epoch-0003.parquet is damaged"),
+    ],
+)
+def test_damaged_files_cost_one_sentence(tmp_path, trained, file, content, said):
+    folder = copied(trained, tmp_path / "run")
+    (folder / file).write_text(content)
+    with pytest.raises(InputError, match=said):
+        build_page(folder)
+
+
+def test_a_split_of_other_types_costs_one_sentence(tmp_path, trained):
+    folder = copied(trained, tmp_path / "run")
+    path = folder / "split.parquet" / "epoch-0003.parquet"
+    table = pq.read_table(path)
+    for name, values in (("posterior", np.full(len(table), 2.0)), ("signal", ["x"] * len(table))):
+        other = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+        pq.write_table(other, path)
+        with pytest.raises(InputError, match=f"epoch-0003.parquet is damaged .{name}"):
+            build_page(folder)

@@ -1,0 +1,12 @@
+"""A small run to index and to search."""
+
+import mispair as mp
+from mispair.data import DataConfig, ScenesConfig
+
+
+def train(folder, model="vse"):
+    data = DataConfig(path="scenes", scenes=ScenesConfig(pictures=60))
+    return mp.train(
+        data, method="plain", model=model, out=folder, epochs=2, batch_size=32, noise=0.3, quiet=True,
+        options={"method.loss": "infonce"},
+    )  # fmt: skip

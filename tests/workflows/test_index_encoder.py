@@ -1,0 +1,43 @@
+"""Pictures indexed by an encoder alone, without a run."""
+
+import json
+
+import numpy as np
+
+import mispair as mp
+from mispair.search.query import search_text
+from mispair.workflows.site import open_site
+
+
+def test_an_encoder_alone_is_indexed_searched_and_explained(photos, mispair):
+    out = photos / "index"
+    code, said = mispair(
+        "index", photos / "pairs.csv", "--images", photos / "photos", "--encoder", "colours", "-o", out
+    )
+    assert code == 0, said.err
+    code, said = mispair("search", out, "red", "-k", 6, "--json")
+    answers = json.loads(said.out)["answers"]
+    assert all(answer["caption"].startswith("red") for answer in answers)
+    code, said = mispair("search", out, "--image", photos / "photos/3.png", "-k", 1, "--json")
+    assert json.loads(said.out)["answers"][0]["image_path"] == "3.png"
+    site = open_site(out)
+    told = site.explain(1, "red thing")  # red in the upper left
+    carried = dict(told.words)
+    assert carried["red"] > abs(carried["thing"])
+    regions = np.array(told.regions)
+    assert regions.shape == (5, 5)
+    assert regions[:2, :2].min() > regions[3:, 3:].max()
+    manifest = json.loads((out / "manifest.json").read_text())
+    (out / "manifest.json").write_text(json.dumps({**manifest, "model": "other"}))
+    code, said = mispair("search", out, "red")
+    assert code == 2
+    assert "another model" in said.err
+
+
+def test_an_audit_by_an_encoder_is_searched_too(photos):
+    mp.audit_pictures(photos / "pairs.csv", images=photos / "photos", encoder="colours").save(photos / "audit")
+    site = open_site(photos / "audit")
+    assert site.index is not None
+    assert site.review is not None
+    assert search_text(site.index, site.encoder, "blue", k=3).hits[0].caption.startswith("blue")
+    assert site.audit_pairs.tolist() == list(range(24))
