@@ -1,6 +1,6 @@
 """`mispair embed`: a data set of pictures as a folder of features that every verb reads.
 
-OUT/pairs.parquet        image_id, caption, split, pair_id
+OUT/pairs.parquet        image_id, caption, split, pair_id; without the pairs whose picture could not be encoded
    /features.npy         (I, D) vectors or (I, R, D) cells, one row per picture that could be encoded
    /features_ids.txt     which picture each row is
    /texts.npy            (M, d) one vector per caption, where the encoder knows texts
@@ -51,7 +51,7 @@ def embed(
         captions = open_pairing(config, "all").captions is not None
         asked = replace(encoding, texts=texts and captions)
         encoded = encode_data(config, asked, tell, folder, shard)
-        _write_table(config, encoded.source, folder / TABLE, shard is not None)
+        _write_table(config, encoded.kept, folder / TABLE, shard is not None)
         if shard is not None:
             write_shard(folder, shard, open_pairing(config, "all"))
         if encoded.failures:
@@ -62,7 +62,7 @@ def embed(
 
 
 def _write_table(config: DataConfig, source: Source, path: Path, placed: bool) -> None:
-    """Every pair of the source with its split; pairs whose picture is missing or broken have no features."""
+    """Every pair of the source with its split."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
