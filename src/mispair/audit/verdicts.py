@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -78,8 +78,16 @@ class Verdicts:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def __getitem__(self, pair: int) -> Verdict:
-        """The verdict on one pair, by its row in the data; negative rows count from the end."""
+    @overload
+    def __getitem__(self, pair: int) -> Verdict: ...
+
+    @overload
+    def __getitem__(self, pair: slice) -> list[Verdict]: ...
+
+    def __getitem__(self, pair: int | slice) -> Verdict | list[Verdict]:
+        """The verdict on one pair, by its row in the data, or those of a slice; negative rows count from the end."""
+        if isinstance(pair, slice):
+            return [Verdict(**row) for row in self.table.take(pa.array(range(len(self))[pair], pa.int64())).to_pylist()]
         if not -len(self) <= pair < len(self):
             raise IndexError(f"there are {len(self):,} pairs, so no pair {pair}")
         return Verdict(**self.table.slice(pair % len(self), 1).to_pylist()[0])
