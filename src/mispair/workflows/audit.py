@@ -14,6 +14,7 @@ from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
 from mispair.audit.facts import Origin
+from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.judge import FEWEST, judge
 from mispair.audit.space import silent, space_of
 from mispair.audit.truth import who_belongs, with_truth
@@ -230,6 +231,7 @@ def origin_of(config: DataConfig, data: PairData) -> Origin:
         "hash": data.content_hash,
         "noise_hash": data.noise_hash,
         "config": values,
+        "mended": earlier_fix(path),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mispair.atomic import write_text
+from mispair.audit.fixing.earlier import earlier_fix
 from mispair.data import DataConfig, list_data_splits, open_split
 from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
@@ -88,6 +89,7 @@ def _split_summary(training: Training) -> dict[str, Any]:
         "mismatch_rate_ci": interval,
         "bimodal": apart,
         "rate_estimated": "repaired" in split,  # not so where it was split by losses
+        "mended": earlier_fix(training.config.data.path),
         "called_mismatched": float(split["mismatched"].mean()),
     }
     truth = training.data.table.truth
