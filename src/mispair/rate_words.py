@@ -17,6 +17,18 @@ def rate_words(rate: float, low: float, high: float, conclusive: bool) -> str:
     )
 
 
+def mended_words(mended: object) -> str:
+    """What to add of pairs that an earlier fix left (see `mispair.audit.fixing.earlier`); nothing of others."""
+    if not isinstance(mended, Mapping):
+        return ""
+    wrong = mended.get("wrong")
+    then = f": {wrong:.1%} of them were expected to be wrong then" if isinstance(wrong, float) else ""
+    return (
+        f" These pairs are what mispair fix --action {mended.get('action')} left, chosen because they look matched, so"
+        f" a rate estimated from how they look is too low{then}."
+    )
+
+
 def training_rate_words(summary: Mapping[str, Any]) -> str | None:
     """What a finished training can say of the rate, from the content of `metrics.json`; None where it can say nothing.
 
@@ -27,7 +39,8 @@ def training_rate_words(summary: Mapping[str, Any]) -> str | None:
     said = [] if called is None else [f"Training treated {called:.1%} of its pairs as mismatched."]
     if "conclusive" in summary:
         low, high = summary["mismatch_rate_ci"]
-        said.append(rate_words(summary["mismatch_rate"], low, high, summary["conclusive"]))
+        words = rate_words(summary["mismatch_rate"], low, high, summary["conclusive"])
+        said.append(words + mended_words(summary.get("mended")))
         said.append(
             "That is by what all other pairs say of each one, with nothing trained; an audit asks networks that have"
             " not seen the pair too, and where the two differ, believe the audit."

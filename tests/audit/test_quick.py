@@ -288,3 +288,9 @@ def test_files_beside_a_table_get_its_names_and_captions(tmp_path):
     assert found.facts.data["format"] == "csv"
     assert found.facts.data["path"] == str(tmp_path / "pairs.csv")
     assert np.allclose(found.p_mismatch, mispair.quick_audit(a, b, captions=lines[1:]).p_mismatch)
+
+
+@pytest.mark.parametrize("nothing", [None, 5, np.array(5.0), np.empty((0, 8)), torch.empty(0, 8), []])
+def test_no_embeddings_at_all_are_refused_in_a_sentence(nothing):
+    with pytest.raises(InputError, match=r"image_embeddings .*one vector per pair"):
+        mispair.quick_audit(nothing, np.empty((0, 8)))

@@ -25,6 +25,7 @@ from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
 from mispair.functional.detection import auroc
 from tests.audit.planted import planted
+from tests.report.samples import audit_of
 
 
 @pytest.fixture(scope="module")
@@ -309,3 +310,10 @@ def test_a_score_that_is_no_number_is_refused(tmp_path):
     images[7] = np.nan
     with pytest.raises(InputError, match="1 pairs have no finite score .first: pair 7."):
         judge(Space(torch.from_numpy(images), torch.from_numpy(texts)), table)
+
+
+def test_a_slice_is_a_list_of_verdicts():
+    verdicts = audit_of(40)
+    assert [verdict.pair for verdict in verdicts[3:7:2]] == [3, 5]
+    assert [verdict.pair for verdict in verdicts[-2:]] == [38, 39]
+    assert verdicts[50:] == []

@@ -91,7 +91,8 @@ def test_tables(tmp_path: Path, mispair: Run, kind: str, action: str) -> None:
     assert facts.pop("train") == f"{tmp_path / 'fixed' / path.name}{weights}"
     assert facts.pop("wrong") == (pytest.approx(0.1) if action == "drop" else None if facts["changed"] else 0.34)
     assert facts.pop("true") is None
-    assert facts == {"pairs": 10, "kept": len(kept), "changed": 2 if action in ("rematch", "swap") else 0}
+    changed = 2 if action in ("rematch", "swap") else 0
+    assert facts == {"pairs": 10, "kept": len(kept), "changed": changed, "unjudged": 0}
     if action == "weight":
         from mispair.data.files.rows import read_rows
 
@@ -100,6 +101,23 @@ def test_tables(tmp_path: Path, mispair: Run, kind: str, action: str) -> None:
     assert mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").code == 0
     assert {file.name: file.read_bytes() for file in (tmp_path / "back").iterdir()} == before
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+
+
+def test_pairs_nobody_judged_are_counted_apart(tmp_path: Path, mispair: Run) -> None:
+    path = text_table(tmp_path / "data", "jsonl")
+    with path.open("a", encoding="utf-8") as out:
+        out.write('\r\n{"image_id": "lost", "caption": "no picture", "n": 10}')
+    np.save(path.with_suffix(".npy"), features(10, regions=0))
+    (path.parent / "pairs_ids.txt").write_text("".join(f"im{k}\n" for k in range(10)))
+    config = DataConfig(path=str(path), min_count=1, missing="skip")
+    audit = audit_of(tmp_path / "audit", config, "all")
+    ran = mispair("fix", audit, "--action", "drop", "-o", tmp_path / "fixed")
+    assert ran.code == 0, ran
+    assert "7 of 10 pairs written" in ran.out
+    assert "1 more pair that was not judged stays as it was" in ran.out
+    assert len((tmp_path / "fixed/pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 8
+    ran = mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back")
+    assert "10 pairs" not in ran.out, "eleven are back"
 
 
 def test_a_list_of_captions_loses_some(tmp_path: Path, mispair: Run) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import mispair as mp
 from mispair.cli.app import main
+from mispair.data import DataConfig
 from mispair.review.applied import apply_decisions
 from mispair.review.decisions import Decision, DecisionLog
 from mispair.review.identity import audit_identity
@@ -76,9 +77,17 @@ def test_fix_obeys_them(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code
-    assert "3 pairs are as reviewers decided" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "3 pairs are as reviewers decided" in said
+    decided = apply_decisions(verdicts, log.standing).verdicts.p_mismatch
+    assert f"before it was {decided.mean():.1%}." in said, "before and after by the same probabilities"
     with (tmp_path / "clean" / "pairs.csv").open(newline="") as file:
         written = {row["image"]: row["caption"] for row in csv.DictReader(file)}
+    config = DataConfig(path="pairs.csv", features="images.npy", ids="images_ids.txt")
+    np.save("pairs.npy", images)
+    (tmp_path / "pairs_ids.txt").write_text((tmp_path / "images_ids.txt").read_text())
+    kept = {mp.fix(verdicts, "drop", f"by-{k}", data=data).kept for k, data in enumerate((config, "pairs.csv"))}
+    assert len(kept) == 1, "data may be named as everywhere else, by its path"
     assert f"{suspect}.png" in written
     assert f"{trusted}.png" not in written
     assert written["5.png"] == 'a "new", caption'

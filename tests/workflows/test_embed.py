@@ -178,6 +178,10 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     same = open_split(encode_data(raw.model_copy(update={"missing": "skip"}), WORDS).config, "train")
     assert list(data.table.captions or ()) == list(same.table.captions or ())
     assert np.array_equal(data.image_batch(np.arange(9))[0], same.image_batch(np.arange(9))[0])
+    every = open_split(DataConfig(path=str(out), second=str(out / "texts.npy")), "all")
+    assert len(every) == 94, "pairs without a picture are in none of the files, so nobody need skip them again"
+    captions = [(every.table.captions or ())[k] for k in range(94)]
+    assert np.allclose(every.text_batch(np.arange(94))[0][:, 0], _expected(captions))
     with pytest.raises(InputError, match="exists already"):
         embed(raw, HOW, out)
     assert not list(tmp_path.glob(".features.*")), "nothing half-written is left"

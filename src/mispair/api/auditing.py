@@ -101,7 +101,7 @@ def fix(
     action: str,
     out: PathLike,
     *,
-    data: DataConfig | None = None,
+    data: PathLike | DataConfig | None = None,
     threshold: float = 0.5,
     min_weight: float = 0.0,
     min_gain: float = 0.0,
@@ -128,6 +128,7 @@ def fix(
     from mispair.audit.fixing import fix_data
     from mispair.audit.verdicts import Verdicts
 
+    named = None if data is None else data_section(data, {})
     judged = verdicts if isinstance(verdicts, Verdicts) else Verdicts.load(verdicts)
     captions: dict[int, str] = {}
     if decisions is not None:
@@ -137,7 +138,7 @@ def fix(
         applied = apply_decisions(judged, decisions_of(judged, Path(decisions)).standing)
         judged, captions = applied.verdicts, applied.captions
     return fix_data(
-        judged, action, Path(out), data=data, threshold=threshold, min_weight=min_weight, min_gain=min_gain,
+        judged, action, Path(out), data=named, threshold=threshold, min_weight=min_weight, min_gain=min_gain,
         captions=captions,
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ _ALIKE = 0.1  # mean cosine, around the mean of all, from which images have some
 _SHARE = 0.02  # of all images, from which a caption is damage for certain; fewer may be a stock phrase that fits
 MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 _TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
+EMPTY_CAPTIONS = "empty or generic captions"
 _SHOWN = 50
 _PLACEHOLDERS = {
     *("", "caption", "description", "image", "img", "no caption", "no description", "no title", "none", "null", "nan"),
@@ -109,14 +110,14 @@ def find_crowded_images(image_rows: Rows, names: Sequence[str]) -> Damage | None
 
 def find_empty_captions(captions: Sequence[str]) -> Damage | None:
     """Captions that say nothing: blank, without a letter, a placeholder, a file name or an address."""
-    empty = [pair for pair, caption in enumerate(captions) if _says_nothing(caption)]
+    empty = [pair for pair, caption in enumerate(captions) if says_nothing(caption)]
     if not empty:
         return None
     return Damage(
-        kind="empty or generic captions",
+        kind=EMPTY_CAPTIONS,
         count=len(empty),
         evidence=f"{len(empty):,} captions say nothing about an image; the first is {_quoted(captions[empty[0]])}"
-        f" in row {empty[0]:,}.",
+        f" (pair {empty[0]:,}).",
         remedy="Drop these rows or write captions for them: mispair fix --action drop leaves them out.",
         pairs=tuple(empty[:_SHOWN]),
     )
@@ -161,7 +162,7 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
     )
 
 
-def _says_nothing(caption: str) -> bool:
+def says_nothing(caption: str) -> bool:
     plain = plain_caption(caption)
     return plain in _PLACEHOLDERS or not any(c.isalpha() for c in plain) or bool(_FILE_NAME.fullmatch(caption.strip()))
 

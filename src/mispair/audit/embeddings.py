@@ -29,6 +29,10 @@ def unit_vectors(name: str, values: Any) -> Tensor:
 
     Raises InputError where they are not one finite vector per row.
     """
+    if not hasattr(values, "__len__") or getattr(values, "shape", None) == ():
+        raise InputError(f"{name} must be one vector per pair, shape (n, d), got {type(values).__name__}")
+    if not len(values):
+        raise InputError(f"{name} holds no row; expected one vector per pair, shape (n, d)")
     rows = values if isinstance(values, Tensor) else as_array(name, values)
     if rows.ndim != 2 or rows.shape[1] < 2:
         raise InputError(f"{name} must be one vector per pair, shape (n, d), got shape {tuple(rows.shape)}")

@@ -13,6 +13,7 @@ from torch import Tensor
 from mispair.audit.damage import MOST_TWINS
 from mispair.audit.embeddings import as_texts, centre, fold_repeats, pick_column, unit_vectors
 from mispair.audit.facts import Origin
+from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.judge import judge
 from mispair.audit.neighbours import Neighbours
 from mispair.audit.others import said_by_others
@@ -117,7 +118,7 @@ def quick_audit_files(
     judged = source if data is None else open_source(origin, "all")
     kind = "arrays" if data is None else os.path.splitext(origin.path)[1].lower().lstrip(".")
     about: Origin = {"path": origin.path, "split": "all", "format": kind, "hash": content_hash(judged)}
-    about |= {"noise_hash": None, "config": origin.model_dump(mode="json")}
+    about |= {"noise_hash": None, "config": origin.model_dump(mode="json"), "mended": earlier_fix(origin.path)}
     a, b = sides
     _refuse_widths(a, b)
     return _judge(a, b, given_pairs(source), about, tell)

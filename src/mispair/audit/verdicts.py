@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from mispair.audit.facts import Facts, facts_json, read_facts
 from mispair.audit.verdict_table import read_table, write_csv
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
-from mispair.rate_words import rate_words
+from mispair.rate_words import mended_words, rate_words
 
 if TYPE_CHECKING:
     import pandas
@@ -78,8 +78,16 @@ class Verdicts:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def __getitem__(self, pair: int) -> Verdict:
-        """The verdict on one pair, by its row in the data; negative rows count from the end."""
+    @overload
+    def __getitem__(self, pair: int) -> Verdict: ...
+
+    @overload
+    def __getitem__(self, pair: slice) -> list[Verdict]: ...
+
+    def __getitem__(self, pair: int | slice) -> Verdict | list[Verdict]:
+        """The verdict on one pair, by its row in the data, or those of a slice; negative rows count from the end."""
+        if isinstance(pair, slice):
+            return [Verdict(**row) for row in self.table.take(pa.array(range(len(self))[pair], pa.int64())).to_pylist()]
         if not -len(self) <= pair < len(self):
             raise IndexError(f"there are {len(self):,} pairs, so no pair {pair}")
         return Verdict(**self.table.slice(pair % len(self), 1).to_pylist()[0])
@@ -225,7 +233,8 @@ def rate_sentence(facts: Facts) -> str:
             " has learned from these very pairs and those it knows by heart look right to it. --folds 2 judges them by"
             " networks that have not seen them."
         )
-    return rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive)
+    words = rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive)
+    return words + mended_words(facts.data.get("mended"))
 
 
 def issues_sentence(facts: Facts) -> str:

@@ -113,9 +113,14 @@ def _fix(
     console.print(
         f"{fixed.kept:,} of {fixed.pairs:,} pairs written to {out}, {fixed.changed:,} with another caption{weighted}."
     )
+    if fixed.unjudged:
+        others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
+        console.print(f"{fixed.unjudged:,} more {others}.")
     if action != "weight" and fixed.wrong is not None:
+        # What people decided moves every probability, so before and after are told by the same ones.
+        before = verdicts.facts.rate if decisions is None else float(verdicts.p_mismatch.mean())
         new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
-        console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {verdicts.facts.rate:.1%}.")
+        console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {before:.1%}.")
     if action in ("rematch", "swap"):
         console.print(advise(verdicts))
     console.print(f"Train on it: mispair train {fixed.train}")
@@ -131,4 +136,4 @@ def _undo(fixed: Path, out: Path, console: Console, as_json: bool) -> None:
 
         typer.echo(json.dumps({name: getattr(patch, name) for name in ("pairs", "kept", "changed")}))
         return
-    console.print(f"Back to {patch.pairs:,} pairs in {out}.")
+    console.print(f"The data set as it was before the fix is in {out}.")

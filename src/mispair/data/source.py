@@ -72,20 +72,25 @@ class Source:
 
     def images_between(self, first: int, last: int) -> Source:
         """The images from row `first` to before row `last`, and their texts in order."""
-        texts = np.flatnonzero((self.image_of_text >= first) & (self.image_of_text < last))
+        part = self.of_images(np.arange(first, last))
+        return replace(part, no_picture=self.no_picture if first == 0 else {})  # no row: the first part counts them
+
+    def of_images(self, images: NDArray[np.int64]) -> Source:
+        """The images in these rows, and their texts in order."""
+        place = np.full(self.image_count, -1)
+        place[images] = np.arange(len(images))
+        texts = np.flatnonzero(place[self.image_of_text] >= 0)
         listed: list[int] = texts.tolist()
-        images = np.arange(first, last)
         return replace(
             self,
             images=None if self.images is None else self.images.subset(images),
-            image_of_text=self.image_of_text[texts] - first,
+            image_of_text=place[self.image_of_text[texts]],
             captions=None if self.captions is None else [self.captions[k] for k in listed],
             text_features=None if self.text_features is None else self.text_features.subset(texts),
-            image_ids=None if self.image_ids is None else self.image_ids[first:last],
+            image_ids=None if self.image_ids is None else [self.image_ids[k] for k in images.tolist()],
             text_ids=None if self.text_ids is None else [self.text_ids[k] for k in listed],
             lines=None if self.lines is None else self.lines[texts],
             positions=None if self.positions is None else self.positions[texts],
             weights=None if self.weights is None else self.weights[texts],
             pictures=None if self.pictures is None else self.pictures.subset(images),
-            no_picture=self.no_picture if first == 0 else {},  # they have no row: the first part counts them
         )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
 from mispair.audit.facts import Origin
+from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.judge import FEWEST, Floats, judge
 from mispair.audit.others import said_by_others
 from mispair.audit.similarity import Rows
@@ -240,6 +241,7 @@ def origin_of(config: DataConfig, data: PairData) -> Origin:
         "hash": data.content_hash,
         "noise_hash": data.noise_hash,
         "config": values,
+        "mended": earlier_fix(path),
     }
 
 

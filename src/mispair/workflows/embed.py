@@ -55,6 +55,7 @@ class EncodedData:
 
     config: DataConfig  # with `features` set, and `second` where captions were encoded
     source: Source  # all splits, as they lie there
+    kept: Source  # the same without the pairs whose picture could not be encoded
     encoder: Encoder
     failures: tuple[Failure, ...]  # pictures that could not be had or encoded; their pairs have no features
     encoded: int  # pictures encoded by this call; the others were in the cache
@@ -110,12 +111,16 @@ def encode_data(
     features = _write_pictures(done, output, encoder, ids, folder)
     update: dict[str, Any] = {"features": str(features), "ids": None}
     update |= {"encoder": encoder.name, "cells": encoding.cells}
+    good = np.array([row for row, key in enumerate(done.keys) if key is not None], np.int64)
+    kept = source if len(good) == len(done.keys) else source.of_images(good)
     if _wants_texts(encoding, encoder, source):
-        # The texts of a shard are counted from its own first one.
-        texts = source if shard is None else replace(source, positions=np.arange(len(source.image_of_text)), listed=0)
+        # A folder of features lists the pairs it keeps and no others; in the cache the table is the one that was given.
+        alone = replace(kept, positions=np.arange(len(kept.image_of_text)), listed=0)
+        texts = source if folder is None else alone
         update["second"] = str(_write_texts(encoder, texts, tell, folder))
     absent = (Failure(None, name, reason) for name, reason in source.no_picture.items())
-    return EncodedData(config.model_copy(update=update), source, encoder, (*done.failed, *absent), done.encoded)
+    failures = (*done.failed, *absent)
+    return EncodedData(config.model_copy(update=update), source, kept, encoder, failures, done.encoded)
 
 
 def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) -> EncodedData:
@@ -141,7 +146,7 @@ def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) 
     ids = given.with_name("features_ids.txt").read_text(encoding="utf-8")
     write_text(given.with_name("joint_ids.txt"), ids)
     config = encoded.config.model_copy(update={"features": str(joint)})
-    return EncodedData(config, encoded.source, encoded.encoder, encoded.failures, encoded.encoded)
+    return replace(encoded, config=config)
 
 
 def write_rows(path: Path, array: NDArray[Any], rows: NDArray[np.int64]) -> None:

@@ -43,7 +43,7 @@ def embed(
         captions = open_pairing(config, "all").captions is not None
         asked = replace(encoding, texts=texts and captions)
         encoded = encode_data(config, asked, tell, folder, shard)
-        _write_table(config, encoded.source, files.table_file, shard is not None)
+        _write_table(config, encoded.kept, files.table_file, shard is not None)
         if shard is not None:
             write_shard(folder, shard, open_pairing(config, "all"))
         if encoded.failures:
@@ -54,7 +54,7 @@ def embed(
 
 
 def _write_table(config: DataConfig, source: Source, path: Path, placed: bool) -> None:
-    """Every pair of the source with its split; pairs whose picture is missing or broken have no features."""
+    """Every pair of the source with its split."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

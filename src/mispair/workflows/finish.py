@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mispair.atomic import write_text
+from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.judge import FEWEST
 from mispair.data import DataConfig, list_data_splits, open_split
 from mispair.data.readers.dispatch import open_pairing
@@ -83,7 +84,8 @@ def _estimated_rate(training: Training) -> dict[str, Any]:
         return {}
     estimate = judge_by_others(vectors.images, vectors.texts, training.data.table.image_rows).estimate
     interval = (estimate.low, estimate.high)
-    return {"mismatch_rate": estimate.rate, "mismatch_rate_ci": interval, "conclusive": estimate.conclusive}
+    rate = {"mismatch_rate": estimate.rate, "mismatch_rate_ci": interval, "conclusive": estimate.conclusive}
+    return rate | {"mended": earlier_fix(training.config.data.path)}
 
 
 def _split_summary(training: Training) -> dict[str, Any]:

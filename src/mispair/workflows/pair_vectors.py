@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from mispair.atomic import write_text
+from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.space import Space, space_of
 from mispair.data import PairData, open_split
 from mispair.data.config import DataConfig
@@ -107,6 +108,7 @@ def about_subject(subject: Subject) -> About:
             "path": origin.path, "split": "all", "format": kind or "folder",
             "hash": content_hash(open_source(origin, "all")),
             "noise_hash": None, "config": origin.model_dump(mode="json"),
+            "mended": earlier_fix(origin.path),
         }
     )  # fmt: skip
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from mispair.audit.damage import find_empty_captions
 from mispair.audit.facts import Facts
 from mispair.audit.fixing.actions import plan_fix
 from mispair.audit.verdict_table import SCHEMA
@@ -33,6 +36,19 @@ def verdicts() -> Verdicts:
     columns |= {"proposed_caption_weight": WEIGHT, "proposed_caption_gain": GAIN}
     facts = Facts(count, 0.5, 0.4, 0.6, True, 0.9, 3, "by hand", False, None, {}, {})
     return Verdicts(pa.table(columns, schema=SCHEMA), facts)
+
+
+def test_captions_that_say_nothing_are_left_out_as_the_audit_promises(verdicts: Verdicts) -> None:
+    column = verdicts.table.schema.get_field_index("caption")
+    table = verdicts.table.set_column(column, SCHEMA.field("caption"), pa.array(["", "a dog", "", "a cat", "a tree"]))
+    found = find_empty_captions(table["caption"].to_pylist())
+    assert found is not None
+    assert "leaves them out" in found.remedy
+    empty = Verdicts(table, replace(verdicts.facts, damage=(found,)))
+    assert plan_fix(empty, "drop").kept.tolist() == [4]
+    assert plan_fix(empty, "rematch").kept.tolist() == [1, 2, 3, 4]
+    assert plan_fix(empty, "weight").kept.tolist() == [0, 1, 2, 3, 4]
+    assert plan_fix(Verdicts(table, verdicts.facts), "drop").kept.tolist() == [0, 4], "vectors come without captions"
 
 
 @pytest.mark.parametrize(

@@ -48,4 +48,5 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     assert expect(tried(None), plan_fix(tried(None), "rematch")).wrong is None
     assert "cannot be told" in advise(tried(0.5, conclusive=False))
     verdicts = tried(0.5)
-    assert advise(Verdicts(verdicts.table, replace(verdicts.facts, issues=0))) == "There is nothing to mend."
+    none = advise(Verdicts(verdicts.table, replace(verdicts.facts, issues=0)))
+    assert none == "No pair is judged mismatched, so there is none to drop or to rematch."

@@ -29,6 +29,7 @@ class Fixed:
     train: str  # the arguments with which `mispair train` reads it
     wrong: float | None  # expected share of the written pairs that are mismatched; None where it cannot be told
     true: float | None  # expected share of the changed captions that are right
+    unjudged: int  # pairs of other splits, or left out when it was judged; they stay as they were
 
 
 def fix_data(
@@ -53,10 +54,11 @@ def fix_data(
     plan = plan_fix(verdicts, action, threshold=threshold, min_weight=min_weight, min_gain=min_gain)
     plan = replace(plan, captions=captions or {})
     judged = reopen(verdicts, data)
-    write_fixed(judged, plan, out)
     expected = expect(verdicts, plan)
+    write_fixed(judged, plan, out, expected.wrong)
     train = train_arguments(judged.config, out, plan.weights is not None)
-    return Fixed(out, len(verdicts), len(plan.kept), plan.changed, train, expected.wrong, expected.true)
+    unjudged = max(judged.source.listed - len(verdicts), 0)
+    return Fixed(out, len(verdicts), len(plan.kept), plan.changed, train, expected.wrong, expected.true, unjudged)
 
 
 def undo_fix(fixed: Path, out: Path) -> Patch:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.audit.damage import EMPTY_CAPTIONS, says_nothing
 from mispair.audit.verdicts import Verdicts
 from mispair.errors import InputError
 
@@ -42,8 +43,9 @@ def plan_fix(
 ) -> Fix:
     """Which pairs stay and what they show.
 
-    drop: without the mismatched pairs. weight: all, weighted by mismatch_score. rematch: mismatched pairs show the
-    caption proposed for their image and are dropped where none is. swap: pairs that mend each other exchange captions.
+    drop: without the mismatched pairs and those whose caption says nothing. weight: all, weighted by mismatch_score.
+    rematch: these pairs show the caption proposed for their image and are dropped where none is. swap: pairs that mend
+    each other exchange captions.
 
     Args:
         threshold: p_mismatch above which a pair counts as mismatched.
@@ -55,6 +57,8 @@ def plan_fix(
         raise InputError(f"threshold and min-weight lie between 0 and 1, got {threshold:g} and {min_weight:g}")
     every = np.arange(len(verdicts))
     wrong = verdicts.p_mismatch > threshold
+    if action in ("drop", "rematch"):
+        wrong |= _say_nothing(verdicts)
     proposed = _pairs(verdicts, "proposed_caption_pair")
     light = verdicts.column("proposed_caption_weight") < min_weight
     small = verdicts.column("proposed_caption_gain") < min_gain
@@ -72,6 +76,14 @@ def plan_fix(
         exchanged = (partner >= 0) & (both | both[partner])  # one of the two was proposed, and the way back fits
         return Fix(action, every, np.where(exchanged, partner, every))
     raise InputError(f"there is no action {action!r}; the actions are {', '.join(ACTIONS)}")
+
+
+def _say_nothing(verdicts: Verdicts) -> NDArray[np.bool_]:
+    """(N,) pairs whose caption the audit found empty or generic; one a person called right has p = 0 and is right."""
+    if not any(damage.kind == EMPTY_CAPTIONS for damage in verdicts.facts.damage):
+        return np.zeros(len(verdicts), bool)
+    empty = [says_nothing(caption) for caption in verdicts.table["caption"].to_pylist()]
+    return np.array(empty, bool) & (verdicts.p_mismatch > 0)
 
 
 def _pairs(verdicts: Verdicts, column: str) -> Rows:

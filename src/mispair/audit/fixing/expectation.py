@@ -51,7 +51,7 @@ def advise(verdicts: Verdicts) -> str:
     """Which action to take and what to expect of it, in a sentence or two."""
     facts = verdicts.facts
     if facts.issues == 0:
-        return "There is nothing to mend."
+        return "No pair is judged mismatched, so there is none to drop or to rematch."
     drop, rematch = (expect(verdicts, plan_fix(verdicts, action)) for action in ("drop", "rematch"))
     if drop.wrong is None:
         return "What an action would leave cannot be told, since this model cannot tell how many are mismatched."

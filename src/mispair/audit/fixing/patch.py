@@ -55,6 +55,7 @@ class Patch(BaseModel):
     pairs: Size
     kept: Size
     changed: Size
+    wrong: Annotated[float, Field(ge=0, le=1)] | None = None  # expected share of the kept pairs that are mismatched
     files: dict[str, _File]
 
 
@@ -74,6 +75,13 @@ def _entry(name: str) -> zipfile.ZipInfo:
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.create_system, entry.external_attr = 3, 0o600 << 16
     return entry
+
+
+def read_patch(path: Path) -> Patch:
+    """What a patch says. Raises InputError where it is damaged or not ours."""
+    plain_file(path, "a patch of mispair fix")
+    with _damage(path), zipfile.ZipFile(path) as archive:
+        return _read(path, archive)
 
 
 def revert(fixed: Path, target: Path) -> Patch:

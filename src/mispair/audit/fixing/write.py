@@ -20,9 +20,10 @@ from mispair.data.config import DataConfig
 from mispair.errors import InputError
 
 
-def write_fixed(data: JudgedData, fix: Fix, out: Path) -> Path:
+def write_fixed(data: JudgedData, fix: Fix, out: Path, wrong: float | None = None) -> Path:
     """The data set after the fix, with the patch that reverts it, in the new folder `out`.
 
+    `wrong`: the share of its pairs expected to be mismatched, kept with the patch for whoever estimates it anew.
     Raises InputError where `out` exists, cannot be written, or nothing would be left.
     """
     table = data.table
@@ -46,7 +47,7 @@ def write_fixed(data: JudgedData, fix: Fix, out: Path) -> Path:
         else:
             names = writer.files(data.config)
         about = {"action": fix.action, "pairs": len(table), "kept": len(fix.kept), "changed": fix.changed}
-        write_patch(source, fixed, names, about)
+        write_patch(source, fixed, names, about | {"wrong": wrong})
         os.rename(fixed, out)
     return out
 
