@@ -3,12 +3,13 @@
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
 change is inside a function, else of a process that has imported the libraries. Only tests that reach the changed place
-are asked, the quickest first, up to the first that is red.
+are asked, the quickest first, up to the first that is red; it must be green without the change.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import importlib
 import itertools
@@ -27,14 +28,15 @@ from pathlib import Path
 from types import CodeType
 
 from tools.mutants.changes import Mutant, mutants
+from tools.mutants.control import SCREEN, Control, ran
 from tools.mutants.forked import BROKEN, forked
 from tools.mutants.reach import Reach, Recorder
-from tools.mutants.warm import Run, Warm, changed_functions, swap
+from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("functional", "methods", "audit", "models", "runtime", "data")
 STORE = ROOT / ".mutants"
-PATIENCE = 30.0  # seconds of tests that are asked, the quickest first: the share noticed is a lower bound
+PATIENCE = 30.0  # seconds
 FLOOR = 0.85
 COLD = 99  # exit code: to be run in a fork that has imported nothing of ours
 UNNOTICED = ("survived", "not reached")
@@ -50,6 +52,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--packages", nargs="*", default=PACKAGES, help="of the sample, those of these packages")
     parser.add_argument("--only", default="", help="draw from files whose path holds this")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help="of tests that are asked, the quickest first: the share noticed is a lower bound",
+    )
     parser.add_argument("--again", action="store_true", help="run survivors again, after writing tests")
     parser.add_argument("--fresh", action="store_true", help="run all again")
     asked = parser.parse_args()
@@ -70,7 +79,8 @@ def main() -> int:
                 importlib.import_module(library)
         importlib.import_module("torch").set_num_threads(1)
         for package in dict.fromkeys(map(_package, open_)):
-            _Package(package, source, Path(folder) / "scratch").judge([m for m in open_ if _package(m) == package])
+            tests = _Package(package, source, Path(folder) / "scratch", asked.patience)
+            tests.judge([m for m in open_ if _package(m) == package])
     return _report(chosen, _results())
 
 
@@ -90,9 +100,11 @@ def sample(packages: list[str], count: int, seed: int, only: str = "") -> list[M
 class _Package:
     """The mutants of one package against its tests."""
 
-    def __init__(self, name: str, source: Path, scratch: Path) -> None:
-        self.name, self.source, self.scratch = name, source, scratch
+    def __init__(self, name: str, source: Path, scratch: Path, patience: float) -> None:
+        self.name, self.source, self.scratch, self.patience = name, source, scratch, patience
         self.log = STORE / f"last-{os.getpid()}.log"
+        self.part = STORE / f"part-{os.getpid()}.json"
+        self.control = Control(self.part, self.log)
         self.reach = Reach(STORE / "reach", ROOT, sorted((ROOT / "tests" / name).rglob("test_*.py")))
         self.began, self.done = time.monotonic(), 0
 
@@ -106,16 +118,15 @@ class _Package:
             del asked[mutant]
 
         def judge_warm(run: Run) -> None:
-            red = self._control(run, [test for tests in asked.values() for test in tests])
+            functions = living(f"{self.source}/")
+            gc.freeze()  # in a fork the collector shall not copy memory either
             for mutant, tests in asked.items():
-                tests = [test for test in tests if test not in red]
-                changes = self._changes(mutant) if mutant.inside and tests else None
+                changes = self._changes(mutant) if mutant.inside else None
                 if changes == {}:
                     self._note(mutant, "the same program", len(chosen))
                 elif changes:
-                    place = str(self.source / mutant.file)
-                    work = partial(_with, changes, place, run, tests)
-                    code = self._one(mutant, tests, work)
+                    change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
+                    code = self._in_a_fork(mutant, tests, change, run)
                     if code != COLD:
                         self._note(mutant, _state(code), len(chosen))
 
@@ -127,28 +138,20 @@ class _Package:
             if not self._fresh(mutant, known):
                 self._note(mutant, _state(self._one(mutant, tests, partial(self._pytest, ["-x", *tests]))), len(chosen))
 
-    def _control(self, run: Run, tests: list[str]) -> set[str]:
-        """Tests that are red in such a fork without any change: they would notice everything."""
-        part = STORE / f"part-{os.getpid()}.json"
-
-        def work() -> int:
-            part.write_text(json.dumps(run(list(dict.fromkeys(tests)), to_the_end=True)))
-            return 0
-
-        if forked(work, self.log, cpu=3600) != 0:
-            sys.exit(f"the tests cannot be run in a fork; see {self.log}")
-        red = set(json.loads(part.read_text()))
-        part.unlink()
-        for test in sorted(red):
-            os.write(SCREEN, f"red in a fork without any change, so left out: {test}\n".encode())
-        return red
+    def _in_a_fork(self, mutant: Mutant, tests: list[str], change: Callable[[], bool], run: Run) -> int | None:
+        """Whether the tests notice; those that are red in a fork without any change would notice everything."""
+        while tests := [test for test in tests if test not in self.control.red]:
+            code = self._one(mutant, tests, partial(_with, change, run, tests, self.part))
+            if code in (0, COLD) or not self.control.new_red(run, ran(self.part)):
+                return code
+        return COLD
 
     def _fresh(self, mutant: Mutant, known: dict[str, dict[str, str]]) -> bool:
         return float(known.get(_key(mutant), {}).get("at", 0)) >= STARTED
 
     def _record(self, files: list[str], recorder: Recorder) -> None:
         """All files at once; each alone where one of them kills its process, which then costs its own record only."""
-        part = STORE / f"part-{os.getpid()}.json"
+        part = self.part
 
         def record(asked: list[str]) -> int:
             self._pytest(asked, recorder)
@@ -174,7 +177,7 @@ class _Package:
         else:
             tests = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
         spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
-        return tests[: max(1, sum(seconds <= PATIENCE for seconds in spent))]
+        return tests[: max(1, sum(seconds <= self.patience for seconds in spent))]
 
     def _changes(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
         before = (self.source / mutant.file).read_text(encoding="utf-8")
@@ -194,7 +197,7 @@ class _Package:
 
         os.chdir(ROOT)
         options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header", "--tb=line", "-s"]
-        return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=list(plugins)))
+        return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=[NoShrinking(), *plugins]))
 
     def _note(self, mutant: Mutant, state: str, of: int) -> None:
         entry = {"key": _key(mutant), "state": state, "what": _shown(mutant), "at": str(time.time())}
@@ -206,12 +209,12 @@ class _Package:
 
 
 STARTED = time.time()
-SCREEN = os.dup(1)  # forks write into a log
 
 
-def _with(changes: dict[CodeType, CodeType], file: str, run: Run, tests: list[str]) -> int:
+def _with(change: Callable[[], bool], run: Run, tests: list[str], notes: Path) -> int:
     """In a fork: 1 where the tests notice the change, COLD where it cannot be made to what lives."""
-    return bool(run(tests)) if swap(changes, file) else COLD
+    notes.write_text("")
+    return bool(run(tests, notes)) if change() else COLD
 
 
 def _state(code: int | None) -> str:
