@@ -37,6 +37,18 @@ def test_a_shift_is_found_with_its_offset_and_its_start(by, start):
     assert 0 < len(found.pairs) <= 50
 
 
+def test_a_shift_is_found_where_an_image_has_several_captions():
+    images, captions, _, _ = planted(rate=0.0, topics=997, pairs=499)
+    again = captions + 0.05 * np.random.default_rng(0).normal(size=captions.shape).astype(captions.dtype)
+    texts = np.stack([captions, again], 1).reshape(-1, captions.shape[1])
+    texts[300:] = np.roll(texts[300:], 4, axis=0)
+    image_rows, text_rows = np.repeat(np.arange(499), 2), np.arange(998)
+    repaired = pair_at_random(image_rows, text_rows)
+    found = find_shift(unit(images), unit(texts), image_rows, text_rows, repaired)
+    assert found is not None
+    assert "4 rows further down" in found.evidence
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.4])
 def test_no_shift_where_there_is_none(rate):
     assert shifts(*planted(rate=rate, topics=997)[:2]) is None

@@ -10,6 +10,7 @@ import pytest
 from tools.mutants.changes import mutants
 from tools.mutants.control import Control, ran
 from tools.mutants.forked import BROKEN, forked
+from tools.mutants.near import near_tests
 from tools.mutants.reach import Reach
 from tools.mutants.warm import changed_functions, living, swap
 
@@ -131,6 +132,18 @@ def test_who_is_red_without_a_change_has_no_say_and_is_asked_once(tmp_path):
         control.new_red(lambda *_, **__: 1 // 0, ["c"])
     (tmp_path / "notes").write_text("a\nb[x y]\n")
     assert ran(tmp_path / "notes") == ["a", "b[x y]"]
+
+
+def test_near_is_the_test_of_the_same_name_then_who_imports_it():
+    tests = {
+        "tests/a/test_other.py": "from mispair.a.b.part import f\n",
+        "tests/a/test_far.py": "from mispair.a.b.particle import f\n",
+        "tests/a/b/test_part.py": "",
+        "tests/a/test_patches.py": 'monkeypatch.setattr("mispair.a.b.part.LIMIT", 3)\n',
+    }
+    found = near_tests("mispair/a/b/part.py", tests)
+    assert found == ["tests/a/b/test_part.py", "tests/a/test_other.py", "tests/a/test_patches.py"]
+    assert near_tests("mispair/a/b/nobody.py", tests) == []
 
 
 def test_what_a_test_reached_is_known_until_something_changes(tmp_path):

@@ -3,7 +3,8 @@
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
 change is inside a function, else of a process that has imported the libraries. Only tests that reach the changed place
-are asked, the quickest first, up to the first that is red; it must be green without the change.
+are asked, the quickest first, up to the first that is red; it must be green without the change. Which tests do is
+costly to learn, so what a test file of the same name notices is not asked of the others.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from types import CodeType
 from tools.mutants.changes import Mutant, mutants
 from tools.mutants.control import SCREEN, Control, ran
 from tools.mutants.forked import BROKEN, forked
+from tools.mutants.near import near_tests
 from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
@@ -105,30 +107,57 @@ class _Package:
         self.log = STORE / f"last-{os.getpid()}.log"
         self.part = STORE / f"part-{os.getpid()}.json"
         self.control = Control(self.part, self.log)
-        self.reach = Reach(STORE / "reach", ROOT, sorted((ROOT / "tests" / name).rglob("test_*.py")))
+        self.files = sorted((ROOT / "tests" / name).rglob("test_*.py"))
+        self.reach = Reach(STORE / "reach", ROOT, self.files)
         self.began, self.done = time.monotonic(), 0
 
     def judge(self, chosen: list[Mutant]) -> None:
+        self._judge_near([mutant for mutant in chosen if mutant.inside], len(chosen))
+        self._judge_all([mutant for mutant in chosen if not self._fresh(mutant, _results())], len(chosen))
+
+    def _judge_near(self, chosen: list[Mutant], of: int) -> None:
+        """What the test files about a source file notice; what they do not notice in time stays open."""
+        texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
+        near = {mutant: near_tests(mutant.file, texts) for mutant in chosen}
+
+        def judge_warm(run: Run, names: list[str]) -> None:
+            functions = living(f"{self.source}/")
+            gc.freeze()  # in a fork the collector shall not copy memory either
+            for mutant, files in near.items():
+                tests = [name for file in files for name in names if name.startswith(f"{file}::")]
+                changes = self._changes(mutant)
+                if changes and tests:
+                    change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
+                    if self._in_a_fork(mutant, tests, change, run, int(self.patience) + 1) == 1:
+                        self._note(mutant, "noticed", of)
+
+        if files := sorted({file for found in near.values() for file in found}):
+            warm = partial(self._pytest, files, Warm(judge_warm))
+            forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
+
+    def _judge_all(self, chosen: list[Mutant], of: int) -> None:
+        if not chosen:
+            return
         self.reach.update(self.source, self._record)
         for test in self.reach.red:
             print(f"red without any change, so left out: {test}", flush=True)
         asked = {mutant: self._tests(mutant) for mutant in chosen}
         for mutant in [mutant for mutant, tests in asked.items() if not tests]:
-            self._note(mutant, "not reached", len(chosen))
+            self._note(mutant, "not reached", of)
             del asked[mutant]
 
-        def judge_warm(run: Run) -> None:
+        def judge_warm(run: Run, _: list[str]) -> None:
             functions = living(f"{self.source}/")
-            gc.freeze()  # in a fork the collector shall not copy memory either
+            gc.freeze()
             for mutant, tests in asked.items():
                 changes = self._changes(mutant) if mutant.inside else None
                 if changes == {}:
-                    self._note(mutant, "the same program", len(chosen))
+                    self._note(mutant, "the same program", of)
                 elif changes:
                     change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
-                    code = self._in_a_fork(mutant, tests, change, run)
+                    code = self._in_a_fork(mutant, tests, change, run, self._limit(tests))
                     if code != COLD:
-                        self._note(mutant, _state(code), len(chosen))
+                        self._note(mutant, _state(code), of)
 
         warm = partial(self._pytest, [f"tests/{self.name}"], Warm(judge_warm))
         if any(mutant.inside for mutant in asked):
@@ -136,12 +165,18 @@ class _Package:
         known = _results()
         for mutant, tests in asked.items():
             if not self._fresh(mutant, known):
-                self._note(mutant, _state(self._one(mutant, tests, partial(self._pytest, ["-x", *tests]))), len(chosen))
+                code = self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests))
+                self._note(mutant, _state(code), of)
 
-    def _in_a_fork(self, mutant: Mutant, tests: list[str], change: Callable[[], bool], run: Run) -> int | None:
+    def _limit(self, tests: list[str]) -> int:
+        return int(15 + 3 * sum(self.reach.seconds[test] for test in tests))
+
+    def _in_a_fork(
+        self, mutant: Mutant, tests: list[str], change: Callable[[], bool], run: Run, seconds: int
+    ) -> int | None:
         """Whether the tests notice; those that are red in a fork without any change would notice everything."""
         while tests := [test for test in tests if test not in self.control.red]:
-            code = self._one(mutant, tests, partial(_with, change, run, tests, self.part))
+            code = self._one(mutant, partial(_with, change, run, tests, self.part), seconds)
             if code in (0, COLD) or not self.control.new_red(run, ran(self.part)):
                 return code
         return COLD
@@ -183,12 +218,12 @@ class _Package:
         before = (self.source / mutant.file).read_text(encoding="utf-8")
         return changed_functions(before, mutant.apply(before), str(self.source / mutant.file))
 
-    def _one(self, mutant: Mutant, tests: list[str], work: Callable[[], int]) -> int | None:
+    def _one(self, mutant: Mutant, work: Callable[[], int], seconds: int) -> int | None:
         target = self.source / mutant.file
         original = target.read_text(encoding="utf-8")
         target.write_text(mutant.apply(original), encoding="utf-8")
         try:
-            return forked(work, self.log, cpu=int(15 + 3 * sum(self.reach.seconds[test] for test in tests)))
+            return forked(work, self.log, cpu=seconds)
         finally:
             target.write_text(original, encoding="utf-8")
 

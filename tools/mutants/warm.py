@@ -71,9 +71,9 @@ class NoShrinking:
 
 
 class Warm:
-    """A plugin of pytest: instead of running the collected tests it hands a way to run some of them to `judge_all`."""
+    """A plugin of pytest: `judge_all` gets a way to run some of the collected tests, and their names, instead."""
 
-    def __init__(self, judge_all: Callable[[Run], None]) -> None:
+    def __init__(self, judge_all: Callable[[Run, list[str]], None]) -> None:
         self.judge_all = judge_all
         self.red: list[str] = []
 
@@ -100,5 +100,5 @@ class Warm:
                     break
             return self.red
 
-        self.judge_all(run)
+        self.judge_all(run, list(items))
         return True
