@@ -39,6 +39,26 @@ def test_captions_on_many_images_are_judged_apart(shared):
     assert any(kind.kind == "one caption on many images" for kind in verdicts.facts.damage)
 
 
+def test_further_evidence_is_told_whom_to_trust():
+    """What learns from the pairs learns from each as far as it is matched, and hardly from a caption on many images."""
+    a, b, mismatched, _ = planted(pairs=PAIRS, rate=0.3, topics=PAIRS, noise=0.3, gap=0.0)
+    images, texts = (torch.nn.functional.normalize(torch.from_numpy(x), dim=1) for x in (a, b))
+    captions = ["a photo from our shop"] * SHARED + [f"caption {k}" for k in range(SHARED, PAIRS)]
+    every, told = np.arange(PAIRS), []
+
+    def more_evidence(rows, cols, trust):
+        told.append(trust)
+        return np.zeros((len(rows), 1))
+
+    judge(Space(images, texts), PairTable(every, every, captions=captions), more_evidence=more_evidence)
+    assert np.allclose(told[0][:SHARED], 1 / SHARED)
+    own, wrong = told[0][SHARED:], mismatched[SHARED:]
+    assert own.min() >= 0
+    assert own.max() <= 1
+    assert own[~wrong].mean() > 0.8
+    assert own[wrong].mean() < 0.2
+
+
 def test_nearly_everybody_under_one_caption_is_refused():
     images = torch.nn.functional.normalize(torch.randn(60, 8, generator=torch.Generator().manual_seed(0)), dim=1)
     every = np.arange(60)

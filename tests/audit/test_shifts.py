@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from mispair.audit.judge import pair_at_random
-from mispair.audit.shifts import _best_stretch, find_shift
+from mispair.audit.shifts import _best_stretch, _stretch, find_shift
+from mispair.audit.space import Space
 from tests.audit.planted import planted
 
 
@@ -36,6 +37,18 @@ def test_a_shift_is_found_with_its_offset_and_its_start(by, start):
     assert 0 < len(found.pairs) <= 50
 
 
+def test_a_shift_is_found_where_an_image_has_several_captions():
+    images, captions, _, _ = planted(rate=0.0, topics=997, pairs=499)
+    again = captions + 0.05 * np.random.default_rng(0).normal(size=captions.shape).astype(captions.dtype)
+    texts = np.stack([captions, again], 1).reshape(-1, captions.shape[1])
+    texts[300:] = np.roll(texts[300:], 4, axis=0)
+    image_rows, text_rows = np.repeat(np.arange(499), 2), np.arange(998)
+    repaired = pair_at_random(image_rows, text_rows)
+    found = find_shift(unit(images), unit(texts), image_rows, text_rows, repaired)
+    assert found is not None
+    assert "4 rows further down" in found.evidence
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.4])
 def test_no_shift_where_there_is_none(rate):
     assert shifts(*planted(rate=rate, topics=997)[:2]) is None
@@ -43,6 +56,14 @@ def test_no_shift_where_there_is_none(rate):
 
 def test_the_best_stretch_by_hand():
     assert _best_stretch(np.array([-1.0, 2.0, -1.0, 3.0, -5.0, 1.0])) == (4.0, 1, 3)
+
+
+@pytest.mark.parametrize(("k", "first", "after"), [(-1, 1, 30), (1, 0, 29), (4, 0, 26), (-4, 4, 30)])
+def test_a_stretch_ends_where_the_table_does(k, first, after):
+    """Captions in a ring, so that those beyond the end would fit from the other side."""
+    rows = np.arange(30)
+    space = Space(torch.eye(30), torch.eye(30)[np.roll(rows, k)])
+    assert _stretch(space, rows, rows, np.zeros(30, bool), 0.5, k, rows)[1:] == (k, first, after)
 
 
 def test_a_stretch_that_is_too_short_is_none():

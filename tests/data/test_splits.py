@@ -35,6 +35,16 @@ def test_batch_by_hand(tmp_path: Path) -> None:
     assert words == ["<start>", "a", "train", "dog", "number", "7", "runs", "on", "the", "grass", ".", "<end>"]
 
 
+def test_of_a_side_that_is_not_asked_for_nothing_is_there(tmp_path: Path) -> None:
+    data = open_split(folder_config(tmp_path), "train")
+    ids, both = np.array([3, 9]), data.batch(np.array([3, 9]))
+    images, texts = data.batch(ids, "images"), data.batch(ids, "texts")
+    assert torch.equal(images.images, both.images)
+    assert torch.equal(texts.texts, both.texts)
+    assert images.texts.shape == images.text_mask.shape == texts.images.shape == texts.image_mask.shape == (2, 0)
+    assert images.text_mask.dtype == texts.image_mask.dtype == torch.bool
+
+
 def test_noise_moves_train_and_nothing_else(tmp_path: Path) -> None:
     noisy = folder_config(tmp_path, noise=NoiseConfig(rate=1.0, seed=1))
     train, clean = open_split(noisy, "train"), open_split(folder_config(tmp_path), "train")

@@ -64,6 +64,19 @@ def test_streams_do_not_move_each_other() -> None:
     assert alone == other
 
 
+def test_who_waited_from_the_last_pass_stands_anywhere_in_the_next() -> None:
+    """Ten pairs in batches of four: two wait, are taken up first, and come again in the new pass, not always last."""
+    again_early = []
+    for seed in range(30):
+        steps = lockstep({"lead": np.arange(40), "b": np.arange(10)}, 4, rng(seed))
+        batches = [next(steps)["b"].tolist() for _ in range(5)]
+        waited = set(range(10)) - set(batches[0]) - set(batches[1])
+        assert waited == set(batches[2][:2])
+        assert sorted(batches[2][2:] + batches[3] + batches[4]) == list(range(10)), "a whole pass"
+        again_early.append(bool(waited & set(batches[3])))
+    assert 5 < sum(again_early) < 29
+
+
 @pytest.mark.parametrize("world", [1, 2, 3, 4])
 def test_processes_together_see_what_one_sees(world: int) -> None:
     streams = {"a": np.arange(53), "b": np.arange(100, 117)}

@@ -7,7 +7,16 @@ import pytest
 
 from mispair.errors import InputError
 from mispair.functional.detection import auroc, calibration_error
-from mispair.functional.mismatch_rate import estimate_mismatch, normal_scores
+from mispair.functional.mismatch_rate import (
+    _EDGES,
+    _NARROWING,
+    _SHAPES,
+    _STRENGTHS,
+    _family,
+    design_effect_of,
+    estimate_mismatch,
+    normal_scores,
+)
 
 
 def planted(rate, strength, pairs, seed=0, width=0.9, opaque=0.0):
@@ -137,6 +146,35 @@ def test_matched_pairs_that_differ_much_are_no_mismatches():
         assert found.low <= wrong.mean() <= found.high
         off.append(found.rate - wrong.mean())
     assert abs(np.mean(off)) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ones", "effect"),
+    [
+        ([1, 1, 1, 1], [1, 0, 0, 1], 1.0),  # alone
+        ([2, 2], [2, 0], 2.0),  # two by two
+        ([5, 5, 5, 5], [5, 0, 5, 0], 5.0),
+        ([2, 2], [1, 1], 1.0),  # varying less than alone is no reason to count more pairs than there are
+        ([3, 3], [3, 3], 1.0),  # nothing varies
+    ],
+)
+def test_the_design_effect_by_hand(sizes, ones, effect):
+    assert design_effect_of(np.array(sizes), np.array(ones)) == pytest.approx(effect)
+
+
+@pytest.mark.parametrize("strength", [0.3, 1.8, 3.0, 6.0])
+@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("narrowing", _NARROWING)
+def test_a_member_of_the_family_is_what_drawing_from_it_gives(strength, shape, narrowing):
+    at = int(np.abs(_STRENGTHS - strength).argmin()) * len(_SHAPES) + _SHAPES.index(shape)
+    family, separations = (values[..., 1 + at * len(_NARROWING) + _NARROWING.index(narrowing)] for values in _family())
+    rng = np.random.default_rng(0)
+    drawn = -rng.gamma(shape, strength / shape, 50_000) + max(0.5, 1 - narrowing * strength) * rng.normal(size=50_000)
+    shares = np.bincount(np.searchsorted(_EDGES, drawn), minlength=len(_EDGES) + 1) / len(drawn)
+    assert np.abs(shares - family).max() < 0.012
+    assert family.sum() == pytest.approx(1)
+    random = rng.normal(size=50_000)
+    assert separations == pytest.approx((drawn.clip(-2.4) < random.clip(-2.4)).mean(), abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What happens between a loss and a changed parameter, where a slip would train on quietly."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import torch
@@ -72,6 +74,21 @@ def test_gradients_are_clipped_to_a_norm():
     assert weight.grad.norm().item() == pytest.approx(0.5, rel=1e-4)
     engine.minimize("net", 1e-3 * modules["net"](torch.ones(2, 3)).sum())
     assert weight.grad.tolist() == [pytest.approx([2e-3] * 3)]  # and what was there before is forgotten
+
+
+@pytest.mark.parametrize(("precision", "expected"), [("fp32", []), ("bf16", ["cpu"])])
+def test_the_backward_pass_of_bfloat16_alone_goes_the_safe_way(monkeypatch, precision, expected):
+    entered = []
+
+    @contextmanager
+    def safe(device):
+        entered.append(device)
+        yield
+
+    monkeypatch.setattr("mispair.runtime.engine.safe_products", safe)
+    engine, modules = _engine(precision=precision)
+    engine.minimize("net", modules["net"](torch.ones(2, 3)).sum())
+    assert entered == expected
 
 
 def test_a_restart_keeps_the_rate_and_forgets_the_rest():

@@ -8,9 +8,11 @@ import signal
 
 import pytest
 from tools.mutants.changes import mutants
+from tools.mutants.control import Control, ran
 from tools.mutants.forked import BROKEN, forked
+from tools.mutants.near import near_tests
 from tools.mutants.reach import Reach
-from tools.mutants.warm import changed_functions, swap
+from tools.mutants.warm import changed_functions, living, swap
 
 SOURCE = '''"""Words 1 + 1."""
 LIMIT = 3
@@ -94,13 +96,13 @@ def test_living_functions_take_the_change(tmp_path, monkeypatch):
     )
     (tmp_path / "living.py").write_text(before)
     monkeypatch.syspath_prepend(tmp_path)
-    living = importlib.import_module("living")
-    held, thing, file = living.f, living.A(), str(tmp_path / "living.py")
+    module = importlib.import_module("living")
+    held, thing, file = module.f, module.A(), str(tmp_path / "living.py")
     for old, new in (("x + k", "x - k"), ("return 2", "return 3"), ("x + 1", "x + 5")):
         changes = changed_functions(before, before.replace(old, new), file)
         assert changes
-        assert swap(changes, file)
-    assert (held(1), thing.two, living.g(1)) == ([1, 0], 3, 6)
+        assert swap(changes, living(str(tmp_path))[file])
+    assert (held(1), thing.two, module.g(1)) == ([1, 0], 3, 6)
     assert changed_functions(before, before.replace("x + k", "x  +  k"), file) != {}  # places count
     assert changed_functions(before, before + "def h():\n    return 1\n", file) is None
 
@@ -114,6 +116,34 @@ def test_a_fork_comes_to_an_end(tmp_path):
     assert forked(endless, tmp_path / "log", cpu=1) is None
     assert forked(signal.pause, tmp_path / "log", cpu=10, idle=0.1) is None
     assert forked(lambda: 1 // 0, tmp_path / "log", cpu=10) == BROKEN
+
+
+def test_who_is_red_without_a_change_has_no_say_and_is_asked_once(tmp_path):
+    def run(tests, notes, to_the_end):
+        assert to_the_end
+        return [test for test in tests if test == "b"]
+
+    control = Control(tmp_path / "part", tmp_path / "log")
+    assert not control.new_red(run, ["a"])
+    assert control.new_red(run, ["a", "b"])
+    assert (control.red, control.green) == ({"b"}, {"a"})
+    assert not control.new_red(lambda *_, **__: 1 // 0, ["a"])
+    with pytest.raises(SystemExit, match="cannot be run in a fork"):
+        control.new_red(lambda *_, **__: 1 // 0, ["c"])
+    (tmp_path / "notes").write_text("a\nb[x y]\n")
+    assert ran(tmp_path / "notes") == ["a", "b[x y]"]
+
+
+def test_near_is_the_test_of_the_same_name_then_who_imports_it():
+    tests = {
+        "tests/a/test_other.py": "from mispair.a.b.part import f\n",
+        "tests/a/test_far.py": "from mispair.a.b.particle import f\n",
+        "tests/a/b/test_part.py": "",
+        "tests/a/test_patches.py": 'monkeypatch.setattr("mispair.a.b.part.LIMIT", 3)\n',
+    }
+    found = near_tests("mispair/a/b/part.py", tests)
+    assert found == ["tests/a/b/test_part.py", "tests/a/test_other.py", "tests/a/test_patches.py"]
+    assert near_tests("mispair/a/b/nobody.py", tests) == []
 
 
 def test_what_a_test_reached_is_known_until_something_changes(tmp_path):

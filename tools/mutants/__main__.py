@@ -3,12 +3,14 @@
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
 change is inside a function, else of a process that has imported the libraries. Only tests that reach the changed place
-are asked, the quickest first, up to the first that is red.
+are asked, the quickest first, up to the first that is red; it must be green without the change. Which tests do is
+costly to learn, so what a test file of the same name notices is not asked of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import importlib
 import itertools
@@ -27,14 +29,16 @@ from pathlib import Path
 from types import CodeType
 
 from tools.mutants.changes import Mutant, mutants
+from tools.mutants.control import SCREEN, Control, ran
 from tools.mutants.forked import BROKEN, forked
+from tools.mutants.near import near_tests
 from tools.mutants.reach import Reach, Recorder
-from tools.mutants.warm import Run, Warm, changed_functions, swap
+from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("functional", "methods", "audit", "models", "runtime", "data")
 STORE = ROOT / ".mutants"
-PATIENCE = 30.0  # seconds of tests that are asked, the quickest first: the share noticed is a lower bound
+PATIENCE = 30.0  # seconds
 FLOOR = 0.85
 COLD = 99  # exit code: to be run in a fork that has imported nothing of ours
 UNNOTICED = ("survived", "not reached")
@@ -50,6 +54,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--packages", nargs="*", default=PACKAGES, help="of the sample, those of these packages")
     parser.add_argument("--only", default="", help="draw from files whose path holds this")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help="of tests that are asked, the quickest first: the share noticed is a lower bound",
+    )
     parser.add_argument("--again", action="store_true", help="run survivors again, after writing tests")
     parser.add_argument("--fresh", action="store_true", help="run all again")
     asked = parser.parse_args()
@@ -70,7 +81,8 @@ def main() -> int:
                 importlib.import_module(library)
         importlib.import_module("torch").set_num_threads(1)
         for package in dict.fromkeys(map(_package, open_)):
-            _Package(package, source, Path(folder) / "scratch").judge([m for m in open_ if _package(m) == package])
+            tests = _Package(package, source, Path(folder) / "scratch", asked.patience)
+            tests.judge([m for m in open_ if _package(m) == package])
     return _report(chosen, _results())
 
 
@@ -90,34 +102,62 @@ def sample(packages: list[str], count: int, seed: int, only: str = "") -> list[M
 class _Package:
     """The mutants of one package against its tests."""
 
-    def __init__(self, name: str, source: Path, scratch: Path) -> None:
-        self.name, self.source, self.scratch = name, source, scratch
+    def __init__(self, name: str, source: Path, scratch: Path, patience: float) -> None:
+        self.name, self.source, self.scratch, self.patience = name, source, scratch, patience
         self.log = STORE / f"last-{os.getpid()}.log"
-        self.reach = Reach(STORE / "reach", ROOT, sorted((ROOT / "tests" / name).rglob("test_*.py")))
+        self.part = STORE / f"part-{os.getpid()}.json"
+        self.control = Control(self.part, self.log)
+        self.files = sorted((ROOT / "tests" / name).rglob("test_*.py"))
+        self.reach = Reach(STORE / "reach", ROOT, self.files)
         self.began, self.done = time.monotonic(), 0
 
     def judge(self, chosen: list[Mutant]) -> None:
+        self._judge_near([mutant for mutant in chosen if mutant.inside], len(chosen))
+        self._judge_all([mutant for mutant in chosen if not self._fresh(mutant, _results())], len(chosen))
+
+    def _judge_near(self, chosen: list[Mutant], of: int) -> None:
+        """What the test files about a source file notice; what they do not notice in time stays open."""
+        texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
+        near = {mutant: near_tests(mutant.file, texts) for mutant in chosen}
+
+        def judge_warm(run: Run, names: list[str]) -> None:
+            functions = living(f"{self.source}/")
+            gc.freeze()  # in a fork the collector shall not copy memory either
+            for mutant, files in near.items():
+                tests = [name for file in files for name in names if name.startswith(f"{file}::")]
+                changes = self._changes(mutant)
+                if changes and tests:
+                    change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
+                    if self._in_a_fork(mutant, tests, change, run, int(self.patience) + 1) == 1:
+                        self._note(mutant, "noticed", of)
+
+        if files := sorted({file for found in near.values() for file in found}):
+            warm = partial(self._pytest, files, Warm(judge_warm))
+            forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
+
+    def _judge_all(self, chosen: list[Mutant], of: int) -> None:
+        if not chosen:
+            return
         self.reach.update(self.source, self._record)
         for test in self.reach.red:
             print(f"red without any change, so left out: {test}", flush=True)
         asked = {mutant: self._tests(mutant) for mutant in chosen}
         for mutant in [mutant for mutant, tests in asked.items() if not tests]:
-            self._note(mutant, "not reached", len(chosen))
+            self._note(mutant, "not reached", of)
             del asked[mutant]
 
-        def judge_warm(run: Run) -> None:
-            red = self._control(run, [test for tests in asked.values() for test in tests])
+        def judge_warm(run: Run, _: list[str]) -> None:
+            functions = living(f"{self.source}/")
+            gc.freeze()
             for mutant, tests in asked.items():
-                tests = [test for test in tests if test not in red]
-                changes = self._changes(mutant) if mutant.inside and tests else None
+                changes = self._changes(mutant) if mutant.inside else None
                 if changes == {}:
-                    self._note(mutant, "the same program", len(chosen))
+                    self._note(mutant, "the same program", of)
                 elif changes:
-                    place = str(self.source / mutant.file)
-                    work = partial(_with, changes, place, run, tests)
-                    code = self._one(mutant, tests, work)
+                    change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
+                    code = self._in_a_fork(mutant, tests, change, run, self._limit(tests))
                     if code != COLD:
-                        self._note(mutant, _state(code), len(chosen))
+                        self._note(mutant, _state(code), of)
 
         warm = partial(self._pytest, [f"tests/{self.name}"], Warm(judge_warm))
         if any(mutant.inside for mutant in asked):
@@ -125,30 +165,28 @@ class _Package:
         known = _results()
         for mutant, tests in asked.items():
             if not self._fresh(mutant, known):
-                self._note(mutant, _state(self._one(mutant, tests, partial(self._pytest, ["-x", *tests]))), len(chosen))
+                code = self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests))
+                self._note(mutant, _state(code), of)
 
-    def _control(self, run: Run, tests: list[str]) -> set[str]:
-        """Tests that are red in such a fork without any change: they would notice everything."""
-        part = STORE / f"part-{os.getpid()}.json"
+    def _limit(self, tests: list[str]) -> int:
+        return int(15 + 3 * sum(self.reach.seconds[test] for test in tests))
 
-        def work() -> int:
-            part.write_text(json.dumps(run(list(dict.fromkeys(tests)), to_the_end=True)))
-            return 0
-
-        if forked(work, self.log, cpu=3600) != 0:
-            sys.exit(f"the tests cannot be run in a fork; see {self.log}")
-        red = set(json.loads(part.read_text()))
-        part.unlink()
-        for test in sorted(red):
-            os.write(SCREEN, f"red in a fork without any change, so left out: {test}\n".encode())
-        return red
+    def _in_a_fork(
+        self, mutant: Mutant, tests: list[str], change: Callable[[], bool], run: Run, seconds: int
+    ) -> int | None:
+        """Whether the tests notice; those that are red in a fork without any change would notice everything."""
+        while tests := [test for test in tests if test not in self.control.red]:
+            code = self._one(mutant, partial(_with, change, run, tests, self.part), seconds)
+            if code in (0, COLD) or not self.control.new_red(run, ran(self.part)):
+                return code
+        return COLD
 
     def _fresh(self, mutant: Mutant, known: dict[str, dict[str, str]]) -> bool:
         return float(known.get(_key(mutant), {}).get("at", 0)) >= STARTED
 
     def _record(self, files: list[str], recorder: Recorder) -> None:
         """All files at once; each alone where one of them kills its process, which then costs its own record only."""
-        part = STORE / f"part-{os.getpid()}.json"
+        part = self.part
 
         def record(asked: list[str]) -> int:
             self._pytest(asked, recorder)
@@ -174,18 +212,18 @@ class _Package:
         else:
             tests = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
         spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
-        return tests[: max(1, sum(seconds <= PATIENCE for seconds in spent))]
+        return tests[: max(1, sum(seconds <= self.patience for seconds in spent))]
 
     def _changes(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
         before = (self.source / mutant.file).read_text(encoding="utf-8")
         return changed_functions(before, mutant.apply(before), str(self.source / mutant.file))
 
-    def _one(self, mutant: Mutant, tests: list[str], work: Callable[[], int]) -> int | None:
+    def _one(self, mutant: Mutant, work: Callable[[], int], seconds: int) -> int | None:
         target = self.source / mutant.file
         original = target.read_text(encoding="utf-8")
         target.write_text(mutant.apply(original), encoding="utf-8")
         try:
-            return forked(work, self.log, cpu=int(15 + 3 * sum(self.reach.seconds[test] for test in tests)))
+            return forked(work, self.log, cpu=seconds)
         finally:
             target.write_text(original, encoding="utf-8")
 
@@ -194,7 +232,7 @@ class _Package:
 
         os.chdir(ROOT)
         options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header", "--tb=line", "-s"]
-        return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=list(plugins)))
+        return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=[NoShrinking(), *plugins]))
 
     def _note(self, mutant: Mutant, state: str, of: int) -> None:
         entry = {"key": _key(mutant), "state": state, "what": _shown(mutant), "at": str(time.time())}
@@ -206,12 +244,12 @@ class _Package:
 
 
 STARTED = time.time()
-SCREEN = os.dup(1)  # forks write into a log
 
 
-def _with(changes: dict[CodeType, CodeType], file: str, run: Run, tests: list[str]) -> int:
+def _with(change: Callable[[], bool], run: Run, tests: list[str], notes: Path) -> int:
     """In a fork: 1 where the tests notice the change, COLD where it cannot be made to what lives."""
-    return bool(run(tests)) if swap(changes, file) else COLD
+    notes.write_text("")
+    return bool(run(tests, notes)) if change() else COLD
 
 
 def _state(code: int | None) -> str:

@@ -125,6 +125,7 @@ def fix(
     Example:
         >>> mp.fix("audit", "drop", "clean").kept
     """
+    from mispair.api.data_section import data_section
     from mispair.audit.fixing import fix_data
     from mispair.audit.verdicts import Verdicts
 

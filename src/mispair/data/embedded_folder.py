@@ -1,6 +1,6 @@
 """EmbeddedFolder: the files that `mispair embed` writes. Their names stand here; every reader of tables finds them.
 
-pairs.parquet        image_id, caption, split, pair_id
+pairs.parquet        image_id, caption, split, pair_id; without the pairs whose picture could not be encoded
 features.npy         (I, D) vectors or (I, R, D) cells, one row per picture that could be encoded
 features_ids.txt     which picture each row is
 texts.npy            (M, d) one vector per caption, where the encoder knows texts

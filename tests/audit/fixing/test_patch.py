@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tracemalloc
@@ -13,7 +14,7 @@ import pytest
 
 from mispair.audit import fixing
 from mispair.audit.fixing import undo_fix
-from mispair.audit.fixing.patch import NAME, revert, write_patch
+from mispair.audit.fixing.patch import NAME, _damage, revert, write_patch
 from mispair.errors import InputError
 
 ABOUT = {"action": "drop", "pairs": 9, "kept": 7, "changed": 0}
@@ -154,6 +155,14 @@ def test_a_pipe_is_not_waited_for(folders: tuple[Path, Path], tmp_path: Path, na
     os.mkfifo(after / name)
     with pytest.raises(InputError, match="not an ordinary file"):
         undo_fix(after, tmp_path / "back")
+
+
+def test_only_a_place_that_cannot_be_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is damaged"), _damage(tmp_path):
+        raise OSError(errno.EINVAL, "a place before the beginning")
+    with pytest.raises(OSError, match="No space left") as caught, _damage(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left")
+    assert not isinstance(caught.value, InputError)
 
 
 def test_a_full_disk_is_not_the_fault_of_the_patch(

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from mispair.methods.l2rm.config import L2RMConfig
+from mispair.methods.l2rm.identification import Identification
 from mispair.methods.l2rm.method import L2RM
 from mispair.methods.l2rm.witness import GIVEN, OTHER, TEACHER, Witness, standing
 from mispair.retrieval.evaluate import RecallEvaluator
@@ -51,6 +53,13 @@ def test_standing_compares_with_the_row_and_the_column():
     scores = torch.eye(4) * 3 + torch.arange(4.0)[:, None] * 10 + torch.arange(4.0) * 7
     found = standing(scores)
     assert (found[GIVEN] < found[OTHER]).all(), "what an image or a text scores with everything is no evidence"
+
+
+def test_what_it_says_first_weighs_the_warm_up():
+    identification = Identification(L2RMConfig(split={"evidence": "frozen"}), batch_size=50)
+    identification.ask_witness(surveyed(0, 4.0), torch.device("cpu"))
+    expected = 1 - Witness().judge(surveyed(0, 4.0))
+    assert torch.allclose(identification.trust, torch.from_numpy(expected).float())
 
 
 @pytest.mark.parametrize("evidence", ["frozen", "both"])

@@ -1,0 +1,13 @@
+"""Which test files are about a source file? Tests sit where the code sits, and import what they are about."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+
+def near_tests(file: str, tests: dict[str, str]) -> list[str]:
+    """Of test files and their texts those about `file` (seen from the source folder): the one of its name first."""
+    module = file.removesuffix(".py").replace("/", ".")
+    named = [path for path in tests if PurePosixPath(path).name == f"test_{PurePosixPath(file).name}"]
+    importing = [path for path, text in tests.items() if f"from {module} import" in text or f'"{module}' in text]
+    return list(dict.fromkeys(named + importing))
