@@ -1,7 +1,9 @@
 """Is an audit right where nobody tuned it? `python -m benchmarks.trust`, and a small part of it in `make bench`.
 
 `quick_audit` of planted worlds (`benchmarks/worlds.py`), or with `--vectors IMAGES.npy TEXTS.npy` of pairs taken
-to match, row k of one with row k of the other, some of them exchanged. Prints every cell that misses something
+to match, row k of one with row k of the other, some of them exchanged; or with `--data DATA [TEXTS.npy]` what is said
+of a data set's training pairs before any training (`functional/judged_by_others.py`), whole images exchanged and then
+single captions. Prints every cell that misses something
 and, by size: how many 95 % intervals hold the true rate (.0025 of tolerance, half a step of the grid they are made
 on), how many are narrower than .15 where the AUROC is above .90, in how many the expected calibration error is at
 most .05 (3,000 pairs or more) or .08, and how many of the pairs with p >= .99 are wrong.
@@ -13,16 +15,23 @@ import argparse
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import worlds
 from benchmarks.worlds import Shape, World
 from mispair import quick_audit
+from mispair.data import DataConfig, NoiseConfig, open_split
+from mispair.data.untrained import untrained_vectors
 from mispair.functional.detection import auroc, calibration_error
+from mispair.functional.judged_by_others import judge_by_others
+from mispair.functional.mismatch_rate import MismatchEstimate
 
 RATES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 SETS = {"choosing": worlds.CHOOSING, "kept": worlds.KEPT, "beyond": worlds.BEYOND}
@@ -55,10 +64,25 @@ class Row:
 
 def judge(name: str, pairs: int, world: World) -> Row:
     found = quick_audit(world.images, world.texts, image_ids=world.image_of.tolist(), captions=world.captions)
-    p, wrong, facts = found.p_mismatch, world.wrong, found.facts
+    facts = found.facts
+    estimate = Estimate(facts.rate, facts.rate_low, facts.rate_high)
+    return scored(name, pairs, world.wrong, found.p_mismatch, estimate)
+
+
+class Estimate(NamedTuple):
+    """A rate and its interval, as `MismatchEstimate` has them."""
+
+    rate: float
+    low: float
+    high: float
+
+
+def scored(
+    name: str, pairs: int, wrong: NDArray[np.bool_], p: NDArray[np.float64], said: Estimate | MismatchEstimate
+) -> Row:
     sure = p >= 0.99
     return Row(
-        name, pairs, float(wrong.mean()), facts.rate, facts.rate_low, facts.rate_high, auroc(p, wrong),
+        name, pairs, float(wrong.mean()), said.rate, said.low, said.high, auroc(p, wrong),
         calibration_error(p, wrong), int(sure.sum()), int(wrong[sure].sum()),
     )  # fmt: skip
 
@@ -85,6 +109,18 @@ def exchanged(images: Path, texts: Path, sizes: Sequence[int], draws: int) -> It
                 names = [f"text {k}" for k in range(len(part))]
                 world = World(a[part], b[part][shown], np.arange(len(part)), names, shown != np.arange(len(part)))
                 yield judge(images.stem, len(part), world)
+
+
+def before_training(path: str, second: str | None, draws: int) -> Iterator[Row]:
+    for protocol, rate, draw in product(("image", "caption"), RATES, range(draws)):
+        noise = NoiseConfig(rate=rate, protocol=protocol, seed=draw)
+        data = open_split(DataConfig(path=path, second=second, noise=noise), "train")
+        vectors, truth = untrained_vectors(data), data.table.truth
+        assert vectors is not None
+        assert truth is not None
+        judged = judge_by_others(vectors.images, vectors.texts, data.table.image_rows)
+        name = f"{Path(path).name}, {protocol} protocol, draw {draw}"
+        yield scored(name, len(data), truth.mismatched, judged.p_mismatch, judged.estimate)
 
 
 def summary(rows: Sequence[Row], title: str) -> Table:
@@ -124,14 +160,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trust", description=__doc__)
     parser.add_argument("--worlds", choices=[*SETS], default="kept")
     parser.add_argument("--vectors", type=Path, nargs=2, metavar=("IMAGES", "TEXTS"))
+    parser.add_argument("--data", nargs="+", metavar=("DATA", "TEXTS"), help="a data set, and texts.npy for vectors")
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1500])
     parser.add_argument("--draws", type=int, default=3)
     given = parser.parse_args()
     console = Console(width=120)
     rows = []
-    cells = exchanged(*given.vectors, given.sizes, given.draws) if given.vectors else planted(
-        SETS[given.worlds], given.sizes, given.draws
-    )  # fmt: skip
+    if given.data:
+        title, cells = given.data[0], before_training(given.data[0], (given.data[1:] or [None])[0], given.draws)
+    elif given.vectors:
+        title, cells = given.vectors[0].stem, exchanged(*given.vectors, given.sizes, given.draws)
+    else:
+        title, cells = given.worlds, planted(SETS[given.worlds], given.sizes, given.draws)
     for row in cells:
         rows.append(row)
         certain = row.sure_wrong >= 0.95 * row.sure
@@ -144,7 +184,7 @@ def main() -> None:
                 f" {row.high:.2f}), AUROC {row.auroc:.3f}, ECE {row.ece:.3f}: {', '.join(missing)}",
                 highlight=False,
             )
-    console.print(summary(rows, given.worlds if not given.vectors else given.vectors[0].stem))
+    console.print(summary(rows, title))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def mispair(*arguments, wait=True):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     if not wait:
         return process
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=280)
     return process.returncode, out, error
 
 
