@@ -1,6 +1,7 @@
 """Backbones: from features of two sides to raw logits of every pair; hand-written autograd is in `kernels`."""
 
 from mispair.models.base import Backbone, ModelConfig
+from mispair.models.one_vector import OneVectorBackbone
 from mispair.models.registry import MODELS, build_model, encodes_one_vector, model_names, model_preset, register_model
 from mispair.models.sizes import InputSizes
 from mispair.models.stand_in import polish
@@ -10,6 +11,7 @@ __all__ = [
     "Backbone",
     "InputSizes",
     "ModelConfig",
+    "OneVectorBackbone",
     "build_model",
     "encodes_one_vector",
     "model_names",
