@@ -205,6 +205,22 @@ def test_a_joint_encoder_judges_without_training(raw: DataConfig) -> None:
     assert len(verdicts) == 96
 
 
+def test_an_audit_says_what_it_left_out_and_is_mended_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_colours(tmp_path)
+    (tmp_path / "photos/005.png").write_bytes(b"")
+    (tmp_path / "photos/009.png").unlink()
+    monkeypatch.chdir(tmp_path)
+    pictures = ("--images", "photos", "--encoder", "colours", "--workers", 0, "--missing", "skip")
+    ran = run(monkeypatch, capsys, "audit", "pairs.csv", *pictures, "-o", tmp_path / "audit")
+    assert "2 pairs were left out and not judged: the pictures cannot be used (1 empty file, 1 missing)." in ran.out
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ran = run(monkeypatch, capsys, "fix", tmp_path / "audit", "--action", "drop", "-o", tmp_path / "fixed")
+    assert ran.code == 0, ran.err
+
+
 def test_the_command_line_from_pictures_to_a_fixed_table(
     raw: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
