@@ -160,7 +160,10 @@ def test_changed_pictures_are_encoded_again(raw: DataConfig, tmp_path: Path) -> 
 
 
 def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path) -> None:
-    (tmp_path / "photos/003.png").write_bytes(b"GIF8 broken")
+    (tmp_path / "photos/003.png").unlink()
+    (tmp_path / "photos/=003.png").write_bytes(b"GIF8 broken")
+    table = tmp_path / "pairs.csv"
+    table.write_text(table.read_text().replace("003.png", "=003.png"))
     (tmp_path / "photos/050.png").unlink()
     (tmp_path / "photos/050.png").symlink_to("/etc/hostname")
     out = tmp_path / "features"
@@ -170,7 +173,7 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     assert json.loads((out / "encoder.json").read_text())["encoder"] == "colours"
     with (out / "failed.csv").open() as stream:
         failed = [(row["row"], row["name"], row["reason"].partition(" ")[0]) for row in csv.DictReader(stream)]
-    assert failed == [("3", "003.png", "damaged"), ("", "050.png", "lies")]
+    assert failed == [("3", "'=003.png", "damaged"), ("", "050.png", "lies")]
     about = json.loads((out / "encoder.json").read_text())
     assert (about["pictures"], about["failed"]) == (96, 2)
     data = open_split(DataConfig(path=str(out), missing="skip"), "train")
