@@ -2,6 +2,7 @@
 
 import pytest
 
+from mispair.cli import progress
 from mispair.cli.progress import _rate
 
 
@@ -10,3 +11,14 @@ from mispair.cli.progress import _rate
 )
 def test_slow_work_is_told_in_seconds_each(rate, text):
     assert _rate(rate) == text
+
+
+def test_before_the_first_item_no_pace_is_made_up(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    with progress.ProgressLine() as line:
+        line("captions", 0, 533)
+        line._last = -1e9
+        line("captions", 533, 533)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "captions: 0 of 533 (0%)"
+    assert told[1].endswith("0:00 left")

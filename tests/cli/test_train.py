@@ -117,6 +117,18 @@ def test_runs_compares(whole):
     assert json.loads(out)[0]["finished"] is True
 
 
+@pytest.mark.parametrize("estimated", [True, False])
+def test_a_split_by_losses_is_no_estimated_rate(whole, tmp_path, estimated):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.yaml").write_text((whole / "config.yaml").read_text())
+    summary = json.loads((whole / "metrics.json").read_text())
+    (run / "metrics.json").write_text(json.dumps({**summary, "mismatch_rate": 0.696, "rate_estimated": estimated}))
+    code, out, error = mispair("runs", tmp_path, "--json")
+    assert code == 0, error
+    assert json.loads(out)[0]["estimated_rate"] == (0.696 if estimated else None)
+
+
 def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatch, capsys):
     cases = [
         (["train", "--method", "magic"], "there is no method 'magic'"),

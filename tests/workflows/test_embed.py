@@ -160,7 +160,10 @@ def test_changed_pictures_are_encoded_again(raw: DataConfig, tmp_path: Path) -> 
 
 
 def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path) -> None:
-    (tmp_path / "photos/003.png").write_bytes(b"GIF8 broken")
+    (tmp_path / "photos/003.png").unlink()
+    (tmp_path / "photos/=003.png").write_bytes(b"GIF8 broken")
+    table = tmp_path / "pairs.csv"
+    table.write_text(table.read_text().replace("003.png", "=003.png"))
     (tmp_path / "photos/050.png").unlink()
     (tmp_path / "photos/050.png").symlink_to("/etc/hostname")
     out = tmp_path / "features"
@@ -170,7 +173,7 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     assert json.loads((out / "encoder.json").read_text())["encoder"] == "colours"
     with (out / "failed.csv").open() as stream:
         failed = [(row["row"], row["name"], row["reason"].partition(" ")[0]) for row in csv.DictReader(stream)]
-    assert failed == [("3", "003.png", "damaged"), ("", "050.png", "lies")]
+    assert failed == [("3", "'=003.png", "damaged"), ("", "050.png", "lies")]
     about = json.loads((out / "encoder.json").read_text())
     assert (about["pictures"], about["failed"]) == (96, 2)
     data = open_split(DataConfig(path=str(out), missing="skip"), "train")
@@ -203,6 +206,22 @@ def test_a_joint_encoder_judges_without_training(raw: DataConfig) -> None:
     worst = {verdict.pair for verdict in verdicts.worst(8)}
     assert len(worst & set(range(8))) >= 6
     assert len(verdicts) == 96
+
+
+def test_an_audit_says_what_it_left_out_and_is_mended_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_colours(tmp_path)
+    (tmp_path / "photos/005.png").write_bytes(b"")
+    (tmp_path / "photos/009.png").unlink()
+    monkeypatch.chdir(tmp_path)
+    pictures = ("--images", "photos", "--encoder", "colours", "--workers", 0, "--missing", "skip")
+    ran = run(monkeypatch, capsys, "audit", "pairs.csv", *pictures, "-o", tmp_path / "audit")
+    assert "2 pairs were left out and not judged: the pictures cannot be used (1 empty file, 1 missing)." in ran.out
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ran = run(monkeypatch, capsys, "fix", tmp_path / "audit", "--action", "drop", "-o", tmp_path / "fixed")
+    assert ran.code == 0, ran.err
 
 
 def test_the_command_line_from_pictures_to_a_fixed_table(

@@ -209,16 +209,35 @@ def test_resuming_notices_any_change_of_the_data(tmp_path, file):
         train(config, tmp_path / "run", resume=True)
 
 
+def test_resuming_notices_other_words_before_it_trains(tmp_path):
+    data = tmp_path / "data"
+    folder_of_data(data, images=40)
+    config = stopped(tmp_path, data)
+    file = tmp_path / "run" / "vocabulary.json"
+    given = file.read_text()
+    exchange_words(file)
+    with pytest.raises(InputError, match="is not the vocabulary this run was started with"):
+        train(config, tmp_path / "run", resume=True)
+    file.unlink()
+    train(config, tmp_path / "run", resume=True)
+    assert file.read_text() == given
+    load_run(tmp_path / "run")
+
+
+def exchange_words(file):
+    content = json.loads(file.read_text())
+    words = list(content["word2idx"])
+    words[4], words[5] = words[5], words[4]
+    changed = {"word2idx": {w: k for k, w in enumerate(words)}, "idx2word": {str(k): w for k, w in enumerate(words)}}
+    file.write_text(json.dumps({**changed, "idx": len(words)}))
+
+
 def test_other_words_are_noticed(tmp_path):
     data = tmp_path / "data"
     folder_of_data(data, images=40)
     config = short_config(f"data.path={data}", "train.batch_size=8")
     run = train(config, tmp_path / "run").folder
-    content = json.loads(run.vocabulary_file.read_text())
-    words = list(content["word2idx"])
-    words[4], words[5] = words[5], words[4]
-    changed = {"word2idx": {w: k for k, w in enumerate(words)}, "idx2word": {str(k): w for k, w in enumerate(words)}}
-    run.vocabulary_file.write_text(json.dumps({**changed, "idx": len(words)}))
+    exchange_words(run.vocabulary_file)
     with pytest.raises(InputError, match="is not the vocabulary"):
         load_run(run.path)
 

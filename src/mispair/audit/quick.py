@@ -25,6 +25,7 @@ from mispair.data.features import FeatureStore
 from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_source
+from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 
@@ -104,7 +105,7 @@ def quick_audit_files(
     if data is None:
         config = origin = DataConfig(path=paths[0], second=paths[1])
     else:
-        origin = data.model_copy(update={"path": os.path.abspath(data.path)})
+        origin = data.model_copy(update=full_paths(data.model_dump()))
         config = origin.model_copy(update={"features": paths[0], "second": paths[1]})
     source = open_source(config, "all")
     sides = []

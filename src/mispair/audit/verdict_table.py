@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
+from mispair.spreadsheet import FORMULA, QUOTED
 
 SCHEMA = pa.schema(
     [
@@ -90,11 +91,6 @@ def _out_of_bounds(table: pa.Table, known: list[pa.Field], pairs: int) -> str | 
             if pc.any(pc.invert(inside)).as_py():  # NaN is inside nothing
                 return name
     return None
-
-
-# A spreadsheet runs a cell that starts so as a formula; an apostrophe before it says that it is text.
-FORMULA = r"^('*[=+\-@\t\r])"
-QUOTED = r"^'('*[=+\-@\t\r])"
 
 
 def write_csv(table: pa.Table, path: Path) -> None:

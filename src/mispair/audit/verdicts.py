@@ -128,8 +128,10 @@ class Verdicts:
         sentences = [
             rate_sentence(facts),
             issues_sentence(facts),
-            f"For {self._proposals():,} of the images shown with them another caption of the set fits better.",
+            f"For {self._proposals():,} of the images shown with them another caption of the set scores better.",
         ]
+        if left_out := left_out_sentence(facts):
+            sentences.append(left_out)
         sentences += [f"{d.kind} ({d.count:,}): {d.evidence} {d.remedy}" for d in facts.damage]
         return "\n".join(sentences)
 
@@ -196,7 +198,7 @@ class Verdicts:
     def __repr__(self) -> str:
         facts = self.facts
         lines = [
-            f"Verdicts on {facts.pairs:,} pairs, {self._proposals():,} with a better caption in the set",
+            f"Verdicts on {facts.pairs:,} pairs, {self._proposals():,} with a caption in the set that scores better",
             f"  {rate_sentence(facts)}",
             f"  {issues_sentence(facts)}",
         ]
@@ -235,6 +237,17 @@ def rate_sentence(facts: Facts) -> str:
         )
     words = rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive)
     return words + mended_words(facts.data.get("mended"))
+
+
+def left_out_sentence(facts: Facts) -> str:
+    """How many pairs were not judged since their pictures cannot be used, and why; nothing where all were."""
+    left_out = facts.data.get("left_out")
+    if not isinstance(left_out, dict) or not isinstance(left_out.get("reasons"), dict):
+        return ""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in left_out["reasons"].items())
+    pairs = left_out.get("pairs")
+    verb = "pair was" if pairs == 1 else "pairs were"
+    return f"{pairs} {verb} left out and not judged: the pictures cannot be used ({reasons})."
 
 
 def issues_sentence(facts: Facts) -> str:

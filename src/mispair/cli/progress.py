@@ -37,7 +37,7 @@ class ProgressLine:
         rate = done / max(now - self._start - self._idle, 1e-9)
         left = int((total - done) / rate) if rate else 0
         share = f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})"
-        share += f", {_rate(rate)}, {left // 60}:{left % 60:02d} left"
+        share += f", {_rate(rate)}, {left // 60}:{left % 60:02d} left" if done else ""
         sys.stderr.write(f"\r\x1b[2K{share}" if self._live else f"{share}\n")
         sys.stderr.flush()
 

@@ -18,6 +18,11 @@ def files_of(data: Mapping[str, Any]) -> dict[str, str]:
     return {name: file for name, file in named.items() if isinstance(file, str) and (name, file) != ("path", "scenes")}
 
 
+def full_paths(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files with their full paths, but for the one inside `noise`: what holds wherever it is read."""
+    return {name: os.path.abspath(file) for name, file in files_of(data).items() if "." not in name}
+
+
 def place_files(data: dict[str, Any], files: Mapping[str, str | None]) -> None:
     """Put other paths in the place of those `files_of` gives."""
     for name, file in files.items():

@@ -24,6 +24,11 @@ class Finding:
     rows: tuple[int, ...] = ()  # the first rows, lines or pairs concerned, as the text counts them
     left_out: bool = False  # whether the pairs concerned are not in the source; refused unless `missing: skip`
 
+    @property
+    def note(self) -> str:
+        """The same for somebody who skips what is missing: that remedy was taken."""
+        return f"left out: {self.text.rpartition('; ')[0]}" if self.left_out else self.text
+
 
 @dataclass(frozen=True, eq=False)
 class Source:

@@ -65,7 +65,7 @@ def open_split(
         texts=texts,
         vocabulary=vocabulary,
         content_hash=content_hash(source),
-        notes=(*notes, *(finding.text for finding in source.findings)),
+        notes=(*notes, *(finding.note for finding in source.findings)),
         **_common(config, source, pairs, noise_hash),
     )
 
@@ -87,7 +87,7 @@ def _open_live(config: DataConfig, source: Source, pairs: PairTable, noise_hash:
         texts=TokenStore.of_ids(inputs.number(source.captions), inputs.pieces),
         vocabulary=None,
         content_hash=content_hash(source, images.examine()),
-        notes=(*source.notes, *(finding.text for finding in source.findings)),
+        notes=(*source.notes, *(finding.note for finding in source.findings)),
         **_common(config, source, pairs, noise_hash),
     )
 

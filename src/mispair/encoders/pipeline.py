@@ -26,6 +26,7 @@ from mispair.encoders.cache import CacheWriter, EncodingTable, content_key, open
 from mispair.encoders.protocol import Encoded, Encoder
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, decode, quiet
+from mispair.spreadsheet import as_cell
 
 T = TypeVar("T")
 
@@ -176,7 +177,7 @@ def write_failed(path: Path, failures: Sequence[Failure]) -> None:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("row", "name", "reason"))
-    rows.writerows((failure.position, failure.name, failure.reason) for failure in failures)
+    rows.writerows((failure.position, as_cell(failure.name), failure.reason) for failure in failures)
     path.write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
 
 

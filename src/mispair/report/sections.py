@@ -180,11 +180,11 @@ def _card(card: Card) -> Html:
     if card.gain is not None:
         facts.append(f", gain {card.gain:+.2f}")
     if card.swap_with is not None:
-        facts += [", exchange with pair ", isolated(card.swap_with), " mends both"]
+        facts += [", exchange with pair ", isolated(card.swap_with), " would raise both"]
     elsewhere = None
     if card.other_id is not None and card.other_picture is not None:
         picture = _picture(card.other_picture, card.other_id, 64)
-        elsewhere = tag("p", picture, tag("span", "its given caption fits better here"), class_="elsewhere")
+        elsewhere = tag("p", picture, tag("span", "its given caption scores better here"), class_="elsewhere")
     verdict = None
     if card.true is not None:
         verdict = tag("span", "true" if card.true else "not true", class_=f"badge {'yes' if card.true else 'no'}")

@@ -18,7 +18,7 @@ _COLUMNS: tuple[tuple[str, str, str, int | None, bool], ...] = (
     ("p", "p", "probability that the pair does not match", 2, True),
     ("i", "image", "the image as named in the data", None, False),
     ("c", "given caption", "the caption it came with", None, False),
-    ("q", "proposed caption", "the caption of the set that fits better", None, False),
+    ("q", "proposed caption", "the caption of the set that scores better", None, False),
     ("w", "weight", "share of the image's mass on the proposed caption", 2, True),
     ("s", "score", "of the given pair, by the model", 2, False),
     ("r", "rank", "of the given caption for its image, 1 is best", 0, True),

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from mispair.audit.verdict_table import FORMULA, QUOTED
 from mispair.audit.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.review.decisions import Decision
+from mispair.spreadsheet import QUOTED, as_cell
 
 COLUMNS = tuple(name for name in Decision.model_fields if name != "number")
 FORMATS = (".parquet", ".csv", ".json")
@@ -78,7 +78,7 @@ def read_exchange(path: Path, pairs: int) -> list[Decision]:
 
 def _quoted(value: Any) -> Any:
     """A cell that a spreadsheet would take for a formula starts with an apostrophe; the way back takes it off."""
-    return re.sub(FORMULA, r"'\1", value) if isinstance(value, str) else value
+    return as_cell(value) if isinstance(value, str) else value
 
 
 def _unquoted(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 from mispair.audit.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.progress import Tell, silent
@@ -22,4 +25,10 @@ def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell
     assert texts is not None
     # Named with its features: pairs whose picture was left out are left out again when the data is reopened.
     named = encoded.config.model_copy(update={"second": None})
-    return quick_audit_files(features, texts, data=named, tell=tell)
+    verdicts = quick_audit_files(features, texts, data=named, tell=tell)
+    if not encoded.failures:
+        return verdicts
+    missed = encoded.source.listed - len(encoded.kept.image_of_text)
+    reasons = dict(Counter(failure.reason for failure in encoded.failures))
+    about = verdicts.facts.data | {"left_out": {"pairs": missed, "reasons": reasons}}
+    return replace(verdicts, facts=replace(verdicts.facts, data=about))

@@ -21,6 +21,7 @@ from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
+from mispair.data.section_files import full_paths
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.scale.judging import About
@@ -49,7 +50,7 @@ class Subject(Section):
         a, b = os.path.abspath(first), os.path.abspath(second)
         if table is None:
             return cls(data=DataConfig(path=a, second=b))
-        origin = table.model_copy(update={"path": os.path.abspath(table.path)})
+        origin = table.model_copy(update=full_paths(table.model_dump()))
         return cls(data=origin.model_copy(update={"features": a, "second": b}), origin=origin)
 
     @classmethod

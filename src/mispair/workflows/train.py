@@ -103,6 +103,8 @@ def train(
         with _claimed(run, engine, resume):
             if resume and run.resumable:
                 trainer.resume()
+                if engine.leads:
+                    _same_words(training)
             elif engine.leads:
                 _begin(training)
                 for note in training.notes:
@@ -139,6 +141,21 @@ def _claimed(run: RunFolder, engine: Engine, resume: bool) -> Iterator[None]:
         for path in [run.path] if new else run.written:
             remove_quietly(path)
         raise InputError(str(error).replace(GO_ON, "run the command again")) from error
+
+
+def _same_words(training: Training) -> None:
+    """Whoever loads the run reads captions by its vocabulary.json: it is the one it was trained with, or refused."""
+    run, vocabulary = training.folder, training.data.vocabulary
+    if vocabulary is None:
+        return
+    written = run.vocabulary
+    if written is None:
+        write_text(run.vocabulary_file, vocabulary.to_json())
+    elif written.content_hash != vocabulary.content_hash:
+        raise InputError(
+            f"{run.vocabulary_file} is not the vocabulary this run was started with; delete it, and --resume writes it"
+            " again"
+        )
 
 
 def _begin(training: Training) -> None:

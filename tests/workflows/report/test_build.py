@@ -46,7 +46,7 @@ def test_an_audit_brings_its_run_along(tmp_path, trained, data):
     assert len(page.gallery.cards) == 24
     assert all(card.picture.startswith("data:image/webp") for card in page.gallery.cards)
     assert [kind.name for kind in page.damage] == ["captions repeated"]
-    assert "exchanges mend two pairs at once" in page.answer[1]
+    assert "exchanges would raise the scores of two pairs at once" in page.answer[1]
     render(page)
 
 

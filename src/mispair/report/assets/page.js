@@ -98,7 +98,7 @@
       const gain = value("g", row) === null ? "" : `, gain ${number(value("g", row), 2)} over the given one`;
       list.append(fact("weight", number(value("w", row), 2) + gain));
     }
-    say("the caption fits better with", "o");
+    say("the caption scores better with", "o");
     const other = picture(value("o", row));
     if (other) list.append(fact("", other));
     say("exchange with pair", "x");

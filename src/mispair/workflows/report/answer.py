@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mispair.audit.fixing.expectation import advise
-from mispair.audit.verdicts import Verdicts, issues_sentence, rate_sentence
+from mispair.audit.verdicts import Verdicts, issues_sentence, left_out_sentence, rate_sentence
 from mispair.rate_words import training_rate_words
 from mispair.workflows.report.pairs import JudgedPairs
 from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls
@@ -23,7 +23,8 @@ def answer(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | 
 def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | None) -> str:
     """The rate is the audit's alone: what a training splits by is no estimate."""
     if audit is not None:
-        return f"{rate_sentence(audit.facts)} {issues_sentence(audit.facts)}"
+        left_out = left_out_sentence(audit.facts)
+        return f"{rate_sentence(audit.facts)} {issues_sentence(audit.facts)}{' ' if left_out else ''}{left_out}"
     assert run is not None, "a page is about a run or an audit"
     if judged is None:
         return f"This is a {run.config.method.name} run: it learns from every pair as it is and judges none."
@@ -43,8 +44,8 @@ def _what_instead(audit: Verdicts | None, judged: JudgedPairs | None) -> str:
         return "Below are the worst of them, with captions of the set that fit their pictures better."
     better = sum(pair.flagged and pair.proposed_caption is not None for pair in judged.pairs)
     swaps = sum(pair.swap_with is not None for pair in judged.pairs) // 2
-    said = f"For {better:,} of them another caption of the set fits better"
-    said += f", and {swaps:,} exchanges mend two pairs at once" if swaps else ""
+    said = f"For {better:,} of them another caption of the set scores better"
+    said += f", and {swaps:,} exchanges would raise the scores of two pairs at once" if swaps else ""
     kinds = [f"{damage.kind} ({damage.count:,})" for damage in audit.facts.damage]
     return said + (f"; the damage has a shape: {', '.join(kinds)}." if kinds else ".")
 
