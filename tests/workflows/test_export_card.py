@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mispair.rate_words import rate_words
 from mispair.workflows.export import export
 from mispair.workflows.export_card import licence_of
 from mispair.workflows.train import train
@@ -46,13 +47,15 @@ def test_the_rate_is_said_once_and_as_far_as_it_is_known(tmp_path, method):
     assert card.count("Training treated") == 1
     assert f"{found['called_mismatched']:.1%}" in card
     assert "as the method itself estimates" not in card, "a split by losses is no estimate"
-    assert ("no estimate of the rate" in card) == (not found["rate_estimated"])
+    low, high = found["mismatch_rate_ci"]
+    assert card.count(rate_words(found["mismatch_rate"], low, high, found["conclusive"])) == 1
     assert "`mispair audit .`" not in card, "the folder of an export is no run"
 
 
-def test_where_no_pair_was_judged_the_card_says_so(tmp_path):
-    card, _, _ = exported(tiny_config("data.limit=31", "train.epochs=1", "method.name=plain"), tmp_path)
-    assert "mismatched training pairs: not estimated, since this method judges no pair" in card
+def test_where_no_rate_could_be_estimated_the_card_says_so(hub, tmp_path):
+    card, found, _ = exported(configured(hub, f"dinov2+{hub / 'bert'}"), tmp_path, "onnx")
+    assert "mismatch_rate" not in found, "pictures that are decoded by batch have no vectors to compare"
+    assert "mismatched training pairs: not estimated" in card
 
 
 def test_licences_of_both_towers(hub, tmp_path):

@@ -93,7 +93,7 @@ def _read(folder: Path) -> dict[str, Any]:
         "noise": summary.get("noise", {}).get("rate") or (config.data.noise.rate if config.data.noise else None),
         "dev_rsum": max((e["dev"]["rsum"] for e in events), default=None),
         "test_rsum": summary.get("test", {}).get("rsum"),
-        "estimated_rate": summary.get("mismatch_rate") if summary.get("rate_estimated") else None,
+        "estimated_rate": summary.get("mismatch_rate") if "conclusive" in summary else None,
         "networks": summary.get("cost", {}).get("networks_scored"),
         "passes": summary.get("cost", {}).get("passes"),
         "protocol": summary.get("noise", {}).get("protocol"),

@@ -13,7 +13,7 @@ from mispair.workflows.onnx_graph import OPSET
 from mispair.workflows.onnx_towers import input_names, padding
 from mispair.workflows.trained_run import TrainedRun
 
-_UNJUDGED = "since this method judges no pair; `mispair audit RUN` gives the rate with an interval"
+_NOT_ESTIMATED = "- mismatched training pairs: not estimated; `mispair audit RUN` gives the rate with an interval\n"
 _MOST = 100_000  # characters of a README that are looked through
 
 
@@ -21,8 +21,7 @@ def export_card(run: TrainedRun, to: str) -> str:
     """Markdown for the README of the folder."""
     card = model_card(run.config, run.metrics).rsplit("\n`mispair evaluate .`", 1)[0]
     card = card.replace("`mispair audit .`", "`mispair audit RUN`")  # this folder is no run
-    judged = "called_mismatched" in run.metrics  # the card says what came of it
-    rate = "" if judged else f"- mismatched training pairs: not estimated, {_UNJUDGED}\n"
+    rate = "" if "conclusive" in run.metrics else _NOT_ESTIMATED  # else the card says it
     return f"{card}\n{_base(run)}{rate}\n## Files\n\n{_how_to_read(run, to)}"
 
 

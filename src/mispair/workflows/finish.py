@@ -6,7 +6,6 @@ from typing import Any
 
 from mispair.atomic import write_text
 from mispair.audit.fixing.earlier import earlier_fix
-from mispair.audit.judge import FEWEST
 from mispair.data import DataConfig, list_data_splits, open_split
 from mispair.data.readers.dispatch import open_pairing
 from mispair.data.untrained import untrained_vectors
@@ -77,9 +76,9 @@ def _has_test(data: DataConfig) -> bool:
 def _estimated_rate(training: Training) -> dict[str, Any]:
     """The mismatch rate by what all other pairs say of each, whatever the method made of them.
 
-    Nothing where pictures are decoded by batch, or where there are too few pairs to compare.
+    Nothing where pictures are decoded by batch.
     """
-    vectors = untrained_vectors(training.data) if len(training.data) >= FEWEST else None
+    vectors = untrained_vectors(training.data)
     if vectors is None:
         return {}
     estimate = judge_by_others(vectors.images, vectors.texts, training.data.table.image_rows).estimate
