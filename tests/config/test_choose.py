@@ -65,7 +65,7 @@ def test_regions_and_a_gpu_get_the_papers_backbone(seen, pairs, epochs):
 def test_a_quarter_is_warm_up_five_epochs_at_most(seen, epochs, warmup):
     choice = choose(seen(5000), epochs)
     assert choice.values["method"] == {"name": "l2rm", "warmup_epochs": warmup}
-    assert f"after {warmup} epochs" in choice.reasons["method"]
+    assert f"after {warmup} epoch{'s' if warmup > 1 else ''}," in choice.reasons["method"]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
             train["patience"] = max(4, round(0.3 * total))
     method["warmup_epochs"] = warmup
     steps = math.ceil(pairs / batch)
-    then = f"tells matched from mismatched pairs after {warmup} epochs, then rematches" if warmup < total else "warm-up"
+    after = f"after {warmup} epoch{'' if warmup == 1 else 's'}"
+    then = f"tells matched from mismatched pairs {after}, then rematches" if warmup < total else "warm-up"
     stop = f", fewer when dev gets no better for {train['patience']}" if "patience" in train else ""
     return Choice(
         {"data": config.model_dump(mode="json"), "model": model, "method": method, "train": train},

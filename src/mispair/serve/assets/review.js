@@ -55,7 +55,10 @@ function tell(progress) {
     return `agreement with ${other}: kappa ${row.kappa.toFixed(2)} on ${row.pairs} pairs`;
   }).join(" · ");
   const parts = [["random", "drawn at random"], ["useful", "most useful"], ["control", "controls"], ["disagreement", "disagreements"]];
-  $("shown").textContent = parts.filter(([key]) => progress.shown[key]).map(([key, name]) => `${progress.shown[key]} ${name}`).join(", ");
+  // Counted in tens, so that nobody learns what the last pair was: the sentence says how many it speaks of.
+  const shown = parts.filter(([key]) => progress.shown[key]).map(([key, name]) => `${progress.shown[key]} ${name}`).join(", ");
+  const counted = Object.values(progress.shown).reduce((sum, count) => sum + count, 0);
+  $("shown").textContent = shown && `of the first ${counted}: ${shown}`;
   $("estimate-box").hidden = progress.estimate === null;
   if (progress.estimate === null) return;
   $("estimate").textContent = progress.estimate.sentence;
