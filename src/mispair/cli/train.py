@@ -116,8 +116,8 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
     Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"))
+    if config.method.warmup >= config.train.epochs:
+        typer.echo("One epoch was all warm-up: training split no pairs yet. Train longer for that.")
     if (words := training_rate_words(summary)) is not None:
         typer.echo(f"{words} Ask for it: mispair audit {folder}")
-    elif config.method.warmup >= config.train.epochs:
-        typer.echo("One epoch was all warm-up: pairs were not judged yet. Train longer for that.")
     typer.echo(f"Everything is in {folder}; its README.md is the model card.")
