@@ -82,6 +82,12 @@ def test_with_one_text_per_image_the_budget_follows_steps(seen, pairs, epochs, w
     assert set(with_siblings) == {"epochs", "batch_size", "lr", "decay_at"}
 
 
+@pytest.mark.parametrize("pairs", [300, 700, 1500, 6000])
+def test_patience_outlasts_the_warm_up(seen, pairs):
+    values = choose(seen(pairs, regions=1, alone=True)).values
+    assert values["train"]["patience"] > values["method"]["warmup_epochs"]
+
+
 def test_epochs_that_were_asked_for_are_all_trained_and_half_of_them_after_the_warm_up(seen):
     values = choose(seen(1500, alone=True), 6).values
     assert values["train"]["epochs"] == 6

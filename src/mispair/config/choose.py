@@ -141,7 +141,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         warmup = min(_within(round(_PAIRS_BEFORE_JUDGING / pairs), 2, 40), _most_warmup(total))
         train |= _HELD_BACK | ({"drop_regions": _DROP_REGIONS} if regions > 1 else {})
         if epochs is None:
-            train["patience"] = max(4, round(0.3 * total))
+            train["patience"] = max(4, round(0.3 * total), warmup + 1)  # no training ends before it has rematched
     method["warmup_epochs"] = warmup
     steps = math.ceil(pairs / batch)
     after = f"after {warmup} epoch{'' if warmup == 1 else 's'}"
