@@ -84,6 +84,7 @@ def test_scores_of_raw_captions_are_those_of_the_evaluation(run):
     whole = run.score(data.image_batch(np.arange(len(data.images)))[0], data.table.captions)
     assert np.allclose(whole[:5, :7], scores, atol=1e-5)
     texts, images = run.encode_texts(captions), run.encode_images(features)
+    assert np.array_equal(run.encode_text(captions).vectors, texts.vectors)
     assert (len(texts), len(images)) == (7, 5)
     assert np.allclose(np.linalg.norm(texts.vectors, axis=1), 1, atol=1e-5)
     assert np.allclose(run.score(images, texts), scores, atol=1e-6)

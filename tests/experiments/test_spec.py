@@ -177,8 +177,8 @@ def test_a_first_look_is_one_seed_of_the_cells_named_for_it(tmp_path):
         (row, column, 0) for row in ("sce", "l2rm", "oracle") for column in ("0", "0.4")
     }
     assert plan.seeds == 1
-    with pytest.raises(InputError, match="experiment main has no quick cells"):
-        plan_experiment("main", tmp_path / "out", quick=True)
+    with pytest.raises(InputError, match="experiment warmup has no quick cells"):
+        plan_experiment("warmup", tmp_path / "out", quick=True)
 
 
 def test_a_value_may_name_a_file_of_the_data(tmp_path):

@@ -110,6 +110,10 @@ class TrainedRun:
             features = picture_features(self.config.data, [_picture(one) for one in features])
         return self._encode(_store(features, "features"), "images")
 
+    def encode_text(self, texts: Any) -> EncodedItems:
+        """`encode_texts`, by the name that other encoders have for it."""
+        return self.encode_texts(texts)
+
     def encode_texts(self, texts: Any) -> EncodedItems:
         """Encode texts.
 
