@@ -134,14 +134,17 @@ def test_the_split_is_judged(tmp_path):
     _grid(tmp_path, {})
     for seed, (estimate, auroc) in enumerate([(0.21, 0.9), (0.25, 0.94)]):
         found = {"auroc": auroc, "ece": 0.04, "certain": float("nan")}
-        _cell(tmp_path, "l2rm", "0.2", seed, 1.0, mismatch_rate=estimate, mismatch_rate_ci=(0.1, 0.3), detection=found)
+        said = {"called_mismatched": 0.3, "mismatch_rate": estimate, "mismatch_rate_ci": (0.1, 0.3)}
+        _cell(tmp_path, "l2rm", "0.2", seed, 1.0, **said, detection=found)
+        _cell(tmp_path, "plain", "0.2", seed, 1.0, mismatch_rate=estimate, mismatch_rate_ci=(0.1, 0.3))  # no split
     page = make_page(tmp_path)
     assert page.tables[-1].title == "The split against the truth"
     texts = [entry.text for entry in page.tables[-1].rows[0]]
     assert texts == [
-        "L2RM", "0.2", "0.200 ± 0.000", "0.230 ± 0.028", "0.100 ± 0.000", "0.300 ± 0.000", "0.920 ± 0.028",
-        "0.040 ± 0.000", "–", "–",
+        "L2RM", "0.2", "0.200 ± 0.000", "0.300 ± 0.000", "0.230 ± 0.028", "0.100 ± 0.000", "0.300 ± 0.000",
+        "0.920 ± 0.028", "0.040 ± 0.000", "–", "–",
     ]  # fmt: skip
+    assert len(page.tables[-1].rows) == 1
 
 
 def test_the_cost_is_in_the_table(tmp_path):
