@@ -15,7 +15,7 @@ SOURCES = (
     ),
     (
         "One caption per picture",
-        "plain training, CRCL, L2RM and oracles",
+        "all methods and oracles",
         "mispair experiments run one-caption --data f8k-one -o one-caption --seeds 3",
     ),
     ("What it does", "networks and cost of the methods", "python -m benchmarks --only quality"),
