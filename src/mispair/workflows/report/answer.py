@@ -21,7 +21,7 @@ def answer(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | 
 
 
 def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | None) -> str:
-    """The rate by the audit, or where there is none as the training states it: what a method split by is no estimate."""
+    """The rate by the audit, else as the training states it: what a method split by is no estimate."""
     if audit is not None:
         left_out = left_out_sentence(audit.facts)
         return f"{rate_sentence(audit.facts)} {issues_sentence(audit.facts)}{' ' if left_out else ''}{left_out}"
