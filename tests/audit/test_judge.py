@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.audit.judge import judge, pair_at_random
+from mispair.audit.judge import HeldOut, judge, pair_at_random
 from mispair.audit.space import Space
 from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
+from mispair.functional.detection import auroc
 from tests.audit.planted import planted
 
 PAIRS, SHARED = 401, 60
@@ -79,3 +80,45 @@ def test_pairs_at_random_are_never_given_ones():
     all_rows, all_cols = (grid.ravel() for grid in np.meshgrid(np.arange(5), np.arange(7)))
     with pytest.raises(InputError, match="every image is paired with every text"):
         pair_at_random(all_rows, all_cols)
+
+
+def test_score_rank_and_probability_are_of_one_judge():
+    """Networks that have not seen the pairs judge them: what the row shows is theirs, not that of the given space."""
+    a, b, wrong, _ = planted(pairs=301, rate=0.3)
+    rows = np.arange(len(a))
+    unit = [torch.nn.functional.normalize(torch.from_numpy(x - x.mean(0)), dim=1) for x in (a, b)]
+    others = pair_at_random(rows, rows)
+    honest = Space(*unit)
+    cells = honest.measure(np.concatenate([rows, others[0]]), np.concatenate([rows, others[1]]))
+    evidence = cells.evidence(len(a), len(b))
+    held = HeldOut(cells.take(slice(len(a))), evidence[: len(a)], evidence[len(a) :], *others)
+    by_heart = Space(unit[0], unit[0])  # finds every pair right
+    found = judge(by_heart, PairTable(rows, rows), held=held)
+    assert np.array_equal(found.column("score"), held.cells.score.astype(np.float64))
+    assert np.array_equal(found.column("caption_rank"), held.cells.caption_rank)
+    assert auroc(found.p_mismatch, wrong) > 0.95
+    first = (found.column("caption_rank") == 1) & (found.column("image_rank") == 1)
+    assert first.sum() > 100
+    assert found.p_mismatch[first].max() < 0.5
+
+
+def test_further_evidence_is_asked_about_the_cells_that_were_judged():
+    """Of networks that have not seen the pairs: the given cells first, then those that they saw re-paired."""
+    a, b, wrong, _ = planted(pairs=301, rate=0.3)
+    rows = np.arange(len(a))
+    unit = [torch.nn.functional.normalize(torch.from_numpy(x - x.mean(0)), dim=1) for x in (a, b)]
+    others = pair_at_random(rows, rows, seed=7)
+    noise = np.random.default_rng(0).normal(size=(len(a) + len(others[0]), 5))  # held-out networks that know nothing
+    cells = Space(*unit).measure(rows, rows)
+    held = HeldOut(cells, noise[: len(a)], noise[len(a) :], *others)
+    asked = []
+
+    def knows(images, texts, trust):
+        asked.append((images, texts))
+        return np.where((images == texts) & ~wrong[images], -1.0, 1.0)
+
+    verdicts = judge(Space(*unit), PairTable(rows, rows), held=held, more_evidence=knows)
+    assert np.array_equal(asked[0][0], np.concatenate([rows, others[0]]))
+    assert np.array_equal(asked[0][1], np.concatenate([rows, others[1]]))
+    assert auroc(verdicts.p_mismatch, wrong) > 0.98
+    assert auroc(judge(Space(*unit), PairTable(rows, rows), held=held).p_mismatch, wrong) < 0.7
