@@ -20,7 +20,7 @@ from mispair.functional.mismatch_rate import MismatchEstimate, estimate_mismatch
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedByOthers:
     """What all other pairs say of every pair."""
 
     suspicion: NDArray[np.float64]  # (N,) larger is more suspicious
@@ -34,7 +34,7 @@ def judge_by_others(
     texts: NDArray[np.float32],
     image_of: NDArray[np.int64],
     weight: NDArray[np.float64] | None = None,
-) -> Judged:
+) -> JudgedByOthers:
     """Judge N pairs by images (I, F), their texts (N, D) and the image (N,) of each.
 
     Args:
@@ -49,4 +49,4 @@ def judge_by_others(
     repaired = others.disagreement(image_of, other_images(image_of, np.random.default_rng(0)))
     scores = normal_scores(suspicion, repaired)
     estimate = estimate_mismatch(scores, image_of)
-    return Judged(suspicion, repaired, estimate.p_mismatch(scores), estimate)
+    return JudgedByOthers(suspicion, repaired, estimate.p_mismatch(scores), estimate)
