@@ -15,6 +15,7 @@ class RetrievalModule(nn.Module):
     """
 
     encodes_together = False  # whether what an encoder makes of an item depends on the others of its batch
+    starts_informed = False  # whether it ranks better than chance before its first step: then the start counts too
 
     @property
     def width(self) -> int:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from mispair.workflows.trained_run import TrainedRun
 
     PathLike = str | os.PathLike[str]
-    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
+    Model = str | Section | Mapping[str, Any] | nn.Module | Callable[[InputSizes], nn.Module]
 
 
 def train(
     data: PathLike | DataConfig | None = None,
     *,
-    method: str | Section | None = None,
+    method: str | Section | Mapping[str, Any] | None = None,
     model: Model | None = None,
     out: PathLike | None = None,
     epochs: int | None = None,
@@ -58,8 +58,9 @@ def train(
     Args:
         data: a precomputed folder, a table (.csv .tsv .jsonl .parquet), a first .npy, "scenes" for the generated world
             (the default), or a `mispair.data.DataConfig`.
-        method: a name that `mispair.list_methods()` shows, or the method's configuration.
-        model: "vse", "dual", "sgr", "saf" or "imram", with ":paper" or ":small" behind it; a model's configuration;
+        method: a name that `mispair.list_methods()` shows, or the method's configuration or its values as a dictionary.
+        model: "vse", "dual", "sgr", "saf" or "imram", with ":paper" or ":small" behind it; a model's configuration or
+            its values, {"name": "vse", "embed": 256};
             a network of your own that keeps `mispair.protocols.RetrievalModel`; or a function (a class) that makes
             one from its `mispair.models.InputSizes`, which methods with several networks need.
         out: the run folder; by default a new one under runs/.
@@ -197,7 +198,7 @@ def _configured(
     data: PathLike | DataConfig | None,
     values: dict[str, Any],
     config: PathLike | RunConfig | None,
-    method: str | Section | None,
+    method: str | Section | Mapping[str, Any] | None,
     model: Model | None,
     network: nn.Module | Callable[[InputSizes], nn.Module] | None,
     options: Mapping[str, Any] | None,
@@ -209,7 +210,6 @@ def _configured(
     from mispair.config.choose import configure
     from mispair.config.schema import RunConfig
     from mispair.data import DataConfig
-    from mispair.section import Section
     from mispair.workflows.networks import describe
 
     section = values
@@ -220,22 +220,29 @@ def _configured(
     elif config is None:
         section = {"path": "scenes", **values}
     base = config.model_dump(mode="json") if isinstance(config, RunConfig) else None
-    backbone: str | Mapping[str, Any] | None
-    if network is not None:
-        backbone = {"name": "own", "describes": describe(network)}
-    elif isinstance(model, Section):
-        backbone = model.model_dump(mode="json")
-    else:
-        backbone = model if isinstance(model, str) else None
+    backbone = {"name": "own", "describes": describe(network)} if network is not None else _said("model", model)
     return configure(
         section,
         config=None if config is None or isinstance(config, RunConfig) else Path(config),
         base=base,
-        method=method.model_dump(mode="json") if isinstance(method, Section) else method,
+        method=_said("method", method),
         model=backbone,
         sets=[f"{name}={json.dumps(value)}" for name, value in (options or {}).items()],
         **budget,
     )
+
+
+def _said(section: str, given: object) -> str | dict[str, Any] | None:
+    """What was said of a section: a name, or its values."""
+    from mispair.section import Section
+
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, Section):
+        return given.model_dump(mode="json")
+    if isinstance(given, Mapping):
+        return dict(given)
+    raise InputError(f"{section} is a name, a configuration or a dictionary of its values, got {repr(given)[:80]}")
 
 
 def _live(data: PathLike | DataConfig | None, encoder: str | Encoder | None, tune: str) -> dict[str, Any]:

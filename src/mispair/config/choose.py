@@ -32,7 +32,6 @@ _OF_TOWERS: dict[str, dict[str, Any]] = {
     "full": {"lr": 1e-5, "schedule": "cosine", "average": 0.99, "crop": 0.8, "drop_regions": 0.0},
 }
 _TOWER_PAIRS_SEEN = 1_000_000
-_HEAD_RATE = 1e-5  # from a start in closed form a head has little left to learn, and faster it unlearns it
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         why = "dual: the towers of an encoder, which read the pictures themselves"
         chosen = _within(round(_TOWER_PAIRS_SEEN / pairs), 3, 20)
     elif _frozen_towers(config, regions):
-        model, lr = {"name": "dual", "embed": 512}, _HEAD_RATE
+        model, lr = {"name": "dual", "embed": 512}, _small_rate(pairs)
         why = "dual: a head on the vectors an encoder made of both sides"
         chosen = _within(round(_PAIRS_SEEN / pairs), 8, 20)
     else:
@@ -126,7 +125,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         because = "one vector per item" if regions == 1 else "no GPU, and region models take hours on a CPU"
         why = f"vse (small), one cosine per pair: {because}"
         chosen = _within(round(_PAIRS_SEEN / pairs), 10, 100 if alone else 20)
-        lr = 1e-3 if pairs < 20_000 else 5e-4
+        lr = _small_rate(pairs)
     batch = 128 if pairs >= 1280 else max(2, 2 ** ((pairs // 10).bit_length() - 1))
     total = epochs or chosen
     warmup = _warmup(total)
@@ -156,6 +155,11 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
             " (--epochs, --batch-size, --lr)",
         },
     )
+
+
+def _small_rate(pairs: int) -> float:
+    """The learning rate of a model that is little more than two linear maps."""
+    return 1e-3 if pairs < 20_000 else 5e-4
 
 
 def _frozen_towers(config: DataConfig, regions: int) -> bool:

@@ -93,6 +93,7 @@ class Dual(OneVectorBackbone):
         self.embed = widths[0] if self.joint else config.embed
         self.images = _Head(widths[0], self.embed, self.joint, hidden, config)
         self.texts = _Head(widths[1], self.embed, self.joint, hidden, config)
+        self.starts_informed = self.joint or self.wants_start
         self.log_scale = nn.Parameter(torch.zeros(())) if config.temperature == "learned" else None
         self.bias = None if config.bias is None else nn.Parameter(torch.tensor(config.bias))
         self.unsaved = {name for name, p in self.named_parameters() if not p.requires_grad}

@@ -28,6 +28,8 @@ from mispair.runtime.schedule import learning_rate
 from mispair.runtime.signals import Signals
 from mispair.runtime.train_config import TrainConfig
 
+BEFORE_TRAINING = -1  # the epoch of a network that has not taken a step
+
 
 @dataclass
 class RunProgress:
@@ -35,7 +37,7 @@ class RunProgress:
 
     epoch: int = 0  # the next one
     best: float = -math.inf
-    best_epoch: int = -1
+    best_epoch: int = BEFORE_TRAINING
     best_metrics: dict[str, float] = field(default_factory=dict)
     stale: int = 0  # epochs since the best
     seconds: float = 0.0
@@ -132,11 +134,22 @@ class Trainer:
         self._began = time.monotonic() - self.progress.seconds
         with self._signals:
             try:
+                self._judge_start()
                 while self._more():
                     self._epoch()
             except _StopError:
                 self.progress.stopped = True
         return self.progress
+
+    def _judge_start(self) -> None:
+        """Networks that know something before the first step are kept as they came where no epoch makes them better."""
+        known = any(getattr(network, "starts_informed", False) for network in self.method.networks.values())
+        if not known or self.progress.epoch or self.progress.best_metrics:
+            return
+        metrics = self._validate()
+        self._keep_best(BEFORE_TRAINING, metrics)
+        self.journal.event("start", dev=metrics)
+        self.journal.say(f"before training  dev {self.evaluator.primary} {metrics[self.evaluator.primary]:.1f}")
 
     def _epoch(self) -> None:
         epoch, began, worked = self.progress.epoch, time.monotonic(), time.process_time()

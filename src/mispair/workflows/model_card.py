@@ -7,6 +7,7 @@ from typing import Any
 from mispair.config.schema import RunConfig
 from mispair.rate_words import training_rate_words
 from mispair.recall_keys import HEADINGS, RECALLS
+from mispair.runtime.trainer import BEFORE_TRAINING
 from mispair.version import __version__
 
 
@@ -40,13 +41,17 @@ def model_card(config: RunConfig, summary: dict[str, Any]) -> str:
         f"- training cost: {cost['passes']:.1f} forward-backward and {cost['forward_passes']:.1f} "
         f"forward passes over the pairs, all networks together; {cost['steps']:,} optimizer steps, "
         f"{summary['seconds']:.0f} seconds",
-        f"- best epoch: {summary['best_epoch'] + 1} of {config.train.epochs}, seed {config.seed}",
+        f"- best epoch: {_epoch(summary['best_epoch'])} of {config.train.epochs}, seed {config.seed}",
         f"- data hash: {_hashes(summary['data'])}, noise: {summary['noise']['text']}",
         "",
         "`mispair evaluate .` scores it again; `mispair train --config config.yaml -o elsewhere` repeats the run.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _epoch(epoch: int) -> str:
+    return "none, it is kept as it started," if epoch == BEFORE_TRAINING else str(epoch + 1)
 
 
 def _hashes(data: dict[str, Any]) -> str:
