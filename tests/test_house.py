@@ -32,6 +32,16 @@ def test_config_holds_configuration_alone() -> None:
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 400
 
 
+def test_one_class_has_one_name() -> None:
+    """A name means one thing in the whole of the source, with or without an underscore before it."""
+    homes: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(str(path.relative_to(ROOT)))
+    assert not {name: paths for name, paths in homes.items() if len(paths) > 1}
+
+
 # Whoever owns a folder knows the names of its files; everybody else asks it.
 OWNERS = {
     "runtime/run_folder.py": "config.yaml metrics.json metrics.jsonl split.parquet state.pt alignment.json",

@@ -20,7 +20,7 @@ from mispair.report.content import (
     Gallery,
     History,
     Losses,
-    Pair,
+    PairRow,
     Ranked,
     Recalls,
     ReportPage,
@@ -59,7 +59,7 @@ def full_page(texts=("a dog runs on the beach", "two people at a table"), pictur
     said = [texts[k % len(texts)] for k in range(rows)]
     tile = thumbnail(png(), 96) if pictures else None
     pairs = [
-        Pair(
+        PairRow(
             pair_id=f"{k}:{said[k]}"[:40],
             image_id=said[-1 - k],
             caption=said[k],

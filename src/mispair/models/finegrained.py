@@ -12,14 +12,14 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
+from mispair.distributed import SharedColumns, share_columns
 from mispair.errors import InputError
-from mispair.gather import SharedColumns, share_columns
 from mispair.models.base import Backbone, ModelConfig, check_encoded
 from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
 from mispair.models.candidate_cells import candidate_cells, completed, worth_it
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.caption_groups import Group, by_length, in_order
-from mispair.models.kernels.similarity_vectors import Side, SimilarityVectors, vectors
+from mispair.models.kernels.similarity_vectors import GridInputs, SimilarityVectors, vectors
 from mispair.models.layers import masked_mean, xavier
 from mispair.models.selfattention import ImageAttention, TextAttention
 from mispair.models.sizes import InputSizes
@@ -251,7 +251,7 @@ class PreparedBatch:
         if torch.is_grad_enabled():
             return differentiable(SimilarityVectors, *args, *self.maps, self.smooth)
         with torch.autocast(self.regions.device.type, enabled=False):
-            return vectors(Side(*args), self.maps, self.smooth)[0]  # type: ignore[arg-type]
+            return vectors(GridInputs(*args), self.maps, self.smooth)[0]  # type: ignore[arg-type]
 
 
 MANY = 128  # cells per image from which a list of pairs is scored image by image: fewer make blocks too small

@@ -13,7 +13,7 @@ import torch
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
-from mispair.gather import share_columns
+from mispair.distributed import share_columns
 from mispair.models.base import Backbone, ModelConfig, check_encoded
 from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
 from mispair.models.kernels.caption_groups import Group, by_length, in_order

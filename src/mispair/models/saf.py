@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from mispair.gather import SharedColumns
+from mispair.distributed import SharedColumns
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, node_mask
 from mispair.models.kernels.caption_groups import Group, in_order
 from mispair.models.kernels.unit_length import EPS

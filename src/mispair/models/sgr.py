@@ -13,7 +13,7 @@ import torch
 from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 
-from mispair.gather import SharedColumns
+from mispair.distributed import SharedColumns
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, PreparedBatch, node_mask
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.caption_groups import Group

@@ -57,7 +57,7 @@ class _Undo(BaseModel):
     time: str = Field(max_length=40)
 
 
-class _Header(BaseModel):
+class _DecisionsHeader(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mispair_decisions: Literal[1]
@@ -115,7 +115,7 @@ class DecisionLog:
         else:
             self._lines = 0
             self._standing: dict[int, Decision] = {}
-            header = _Header(mispair_decisions=1, audit=audit, pairs=pairs)
+            header = _DecisionsHeader(mispair_decisions=1, audit=audit, pairs=pairs)
             self._append(header.model_dump(), create=True)
         self.pairs = pairs
 
@@ -227,9 +227,9 @@ def _bytes(path: Path) -> bytes:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
 
 
-def _header(path: Path, line: bytes) -> _Header:
+def _header(path: Path, line: bytes) -> _DecisionsHeader:
     try:
-        return _Header.model_validate_json(line)
+        return _DecisionsHeader.model_validate_json(line)
     except ValidationError:
         raise InputError(f"{path} is not a decisions file of this version of mispair") from None
 

@@ -13,8 +13,8 @@ import torch.distributed as dist
 from pydantic import Field
 from torch import Tensor, nn
 
+from mispair.distributed import gather_rows, sharing
 from mispair.errors import InputError
-from mispair.gather import gather_rows, sharing
 from mispair.half_precision import bfloat16, safe_products
 from mispair.protocols import RetrievalModel
 from mispair.runtime.averaging import WeightAverage

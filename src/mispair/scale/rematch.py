@@ -32,7 +32,7 @@ _STEP = 8192  # images read at a time
 
 
 @dataclass(frozen=True, eq=False)
-class _Suspects:
+class _SuspectsAmongMany:
     pairs: Rows  # (s,) ascending
     p: Floats  # (s,)
     images: Rows  # (n,) distinct image rows
@@ -42,7 +42,7 @@ class _Suspects:
     first: Rows  # (n + 1,) where those of each image begin
 
     @classmethod
-    def among(cls, data: PairVectors, p: Floats) -> _Suspects:
+    def among(cls, data: PairVectors, p: Floats) -> _SuspectsAmongMany:
         pairs = np.flatnonzero(p > SUSPECT)
         images, shown, image = np.unique(data.image_rows(pairs), return_index=True, return_inverse=True)
         by_image = np.lexsort((-p[pairs], image))
@@ -58,7 +58,7 @@ def propose_among_many(
     Args:
         convincing: suspicion up to which a proposed pair looks matched.
     """
-    suspects = _Suspects.among(data, p)
+    suspects = _SuspectsAmongMany.among(data, p)
     nothing, none = np.full(len(p), -1, np.int64), np.full(len(p), np.nan)
     if len(suspects.pairs) < 2:
         return Proposals(nothing, none, none, nothing, none, none, nothing)
@@ -78,7 +78,7 @@ def propose_among_many(
 
 
 def _rematch(
-    data: PairVectors, frame: Frame, suspects: _Suspects, scratch: Path, tell: Tell
+    data: PairVectors, frame: Frame, suspects: _SuspectsAmongMany, scratch: Path, tell: Tell
 ) -> tuple[Rows, Floats, Rows, Floats]:
     """For every suspect the suspect whose text (image) it should have, -1 where none, and the weight; each (s,)."""
     count, size = len(suspects.images), len(suspects.pairs)
@@ -114,7 +114,7 @@ def _elsewhere(image_of: Rows, images: Rows, texts: Rows) -> NDArray[np.bool_]:
     return np.asarray(image_of[texts] != images[:, None])
 
 
-def _spread(data: PairVectors, frame: Frame, suspects: _Suspects) -> float:
+def _spread(data: PairVectors, frame: Frame, suspects: _SuspectsAmongMany) -> float:
     """Standard deviation of a random cell: one entropy then suits every model."""
     rng = np.random.default_rng(0)
     one, other = (suspects.pairs[rng.integers(0, len(suspects.pairs), 2000)] for _ in range(2))
@@ -122,7 +122,7 @@ def _spread(data: PairVectors, frame: Frame, suspects: _Suspects) -> float:
 
 
 def _transport(
-    suspects: _Suspects, listed: NDArray[np.int32], score: Floats32, order: Rows, blocks: int, tell: Tell
+    suspects: _SuspectsAmongMany, listed: NDArray[np.int32], score: Floats32, order: Rows, blocks: int, tell: Tell
 ) -> tuple[Rows, Floats, Rows, Floats]:
     count, size = len(suspects.images), len(suspects.pairs)
     best, total = _fits(listed, score, size)

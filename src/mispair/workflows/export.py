@@ -89,8 +89,8 @@ def _write_onnx(run: TrainedRun, folder: Path) -> None:
         onnx.save(side_graph(run.models, side), str(path))
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         values, mask = _probe(run, side)
-        found = session.run(None, {"values": values.numpy(), "mask": mask.numpy()})[0]
-        apart = float(np.abs(found - _reference(run, side, values, mask)).max())
+        vectors = session.run(None, {"values": values.numpy(), "mask": mask.numpy()})[0]
+        apart = float(np.abs(vectors - _reference(run, side, values, mask)).max())
         if not apart <= _EQUAL:
             raise InputError(f"{side}.onnx gives vectors that are {apart:.1g} off, more than {_EQUAL:g}: not exported")
 

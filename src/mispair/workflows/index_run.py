@@ -98,7 +98,7 @@ def splits_of(listed: list[str], verdicts: Verdicts | None) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Side:
+class _IndexedSide:
     """The items of one side of a split, encoded."""
 
     vectors: NDArray[np.float16]  # (I, D) or (M, D) unit vectors
@@ -136,7 +136,7 @@ def _known(folder: Path, model: str) -> dict[Side, _Known]:
     return known
 
 
-def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, tell: Tell) -> _Side:
+def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, tell: Tell) -> _IndexedSide:
     read = part.image_batch if side == "images" else part.text_batch
     count = len(part.images) if side == "images" else len(part.image_of_text)
     vectors: NDArray[np.float16] | None = None
@@ -161,7 +161,7 @@ def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, t
             vectors[rows[new]] = made
         tell(f"encoding {side}", int(rows[-1]) + 1, count)
     assert vectors is not None, "a split has pairs"
-    return _Side(vectors, keys, encoded)
+    return _IndexedSide(vectors, keys, encoded)
 
 
 def _keys(values: Tensor, mask: Tensor) -> list[bytes]:

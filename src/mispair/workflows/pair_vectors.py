@@ -24,7 +24,7 @@ from mispair.data.readers.dispatch import open_source
 from mispair.data.section_files import full_paths
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.scale.judging import About
+from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
 from mispair.section import Section
 from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
@@ -96,15 +96,15 @@ def open_vectors(subject: Subject) -> PairVectors:
     return data if subject.encoder is None else _in_one_space(data, subject.encoder)
 
 
-def about_subject(subject: Subject) -> About:
+def about_subject(subject: Subject) -> AuditContext:
     """What to say of the data in the facts; a hash of all of it among that, so it is asked for once, at the end."""
     if subject.run is not None:
         return _of_run(load_run(Path(subject.run)), subject)[1]
     if subject.parts:
-        return About({"path": subject.data.path, "split": "all", "format": "parts", "hash": None})
+        return AuditContext({"path": subject.data.path, "split": "all", "format": "parts", "hash": None})
     origin = subject.origin or subject.data
     kind = "arrays" if subject.origin is None else os.path.splitext(origin.path)[1].lower().lstrip(".")
-    return About(
+    return AuditContext(
         {
             "path": origin.path, "split": "all", "format": kind or "folder",
             "hash": content_hash(open_source(origin, "all")),
@@ -157,7 +157,7 @@ class _RunSide:
         return self.take(rows)
 
 
-def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, About]:
+def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, AuditContext]:
     data = open_split(subject.data, subject.split, vocabulary=run.vocabulary)
     refuse_other_sizes(run, data)
     with torch.no_grad():
@@ -174,15 +174,15 @@ def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, About]:
         _RunSide(run, data, np.arange(len(data.images)), True, "images of the run"),
         _RunSide(run, data, table.text_rows, False, "texts of the run"),
         table.image_rows,
-        None if table.captions is None else _Shown(table.captions, table.text_rows),
+        None if table.captions is None else _TextsOfPairs(table.captions, table.text_rows),
         table.image_ids,
-        None if table.text_ids is None else _Shown(table.text_ids, table.text_rows),
+        None if table.text_ids is None else _TextsOfPairs(table.text_ids, table.text_rows),
         run.about.get("hash", "") or json.dumps(run.about, sort_keys=True),
     )
-    return pairs, About(origin_of(subject.data, data), held_out(0, learned), learned, str(run.folder))
+    return pairs, AuditContext(origin_of(subject.data, data), held_out(0, learned), learned, str(run.folder))
 
 
-class _Shown(Sequence[str]):
+class _TextsOfPairs(Sequence[str]):
     """Texts by pair: those of the rows that the pairs show."""
 
     def __init__(self, texts: Sequence[str], rows: Rows) -> None:

@@ -17,7 +17,7 @@ from mispair.data.features import FeatureStore
 from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
-from mispair.scale.judging import About, judge_many
+from mispair.scale.judge_many import AuditContext, judge_many
 from mispair.scale.vectors import PairVectors, StoredSide
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
@@ -61,7 +61,7 @@ def quick_audit(
         sides[0], ids = StoredSide(sides[0].name, sides[0].store.subset(first)), list(number)
         image_of = None if len(number) == len(texts) else image_of
     pairs = PairVectors(sides[0], sides[1], image_of, listed["captions"], ids)
-    return judge_many(pairs, About(data or {}), tell)
+    return judge_many(pairs, AuditContext(data or {}), tell)
 
 
 def quick_audit_files(

@@ -15,7 +15,7 @@ from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
 from mispair.scale.frame import make_frame
-from mispair.scale.judging import Judged, finish
+from mispair.scale.judge_many import Judged, finish
 from mispair.scale.shard_folder import ShardFolder
 from mispair.scale.statistics import gather, load_statistics, save_statistics
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors

@@ -27,7 +27,7 @@ from mispair.errors import InputError
 INFO, STATE = "dataset_info.json", "state.json"
 
 
-class _Rows:
+class _RowSlots:
     """The slots of rows that are met one after the other, over all files."""
 
     def __init__(self, slots: Slots, change: RowChange) -> None:
@@ -47,7 +47,7 @@ def _decide(
     if pairs.weights is not None and WEIGHT in names:
         raise InputError(f"{data.config.path} has a column 'weight' already; rename it, or use --action drop")
     change = RowChange(None, columns.caption, pairs.weights is not None)
-    return slots, change, _Rows(slots, change)
+    return slots, change, _RowSlots(slots, change)
 
 
 class ParquetFolderWriter:

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from mispair.ahead import map_ahead
 from mispair.data import PairData
 from mispair.errors import InputError
+from mispair.prefetch import map_ahead
 from mispair.runtime.epoch_run import AHEAD
 from mispair.workflows.train import train
 from tests.synthetic import tiny_config

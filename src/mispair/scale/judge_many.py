@@ -43,7 +43,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class About:
+class AuditContext:
     """What to say of the data and of the judge in the facts."""
 
     data: Origin
@@ -52,7 +52,7 @@ class About:
     run: str | None = None
 
 
-def judge_many(data: PairVectors, about: About, tell: Tell = silent) -> Verdicts:
+def judge_many(data: PairVectors, about: AuditContext, tell: Tell = silent) -> Verdicts:
     """Verdicts on every pair, both passes in this process; memory grows by some hundred bytes per pair."""
     started = time.monotonic()
     frame = make_frame(data)
@@ -66,7 +66,7 @@ def judge_many(data: PairVectors, about: About, tell: Tell = silent) -> Verdicts
 
 
 def finish(
-    data: PairVectors, frame: Frame, calibrations: Calibrations, judged: Judged, about: About, tell: Tell
+    data: PairVectors, frame: Frame, calibrations: Calibrations, judged: Judged, about: AuditContext, tell: Tell
 ) -> Verdicts:
     """Proposals, kinds of damage and the facts, once every pair is judged."""
     p = judged.p_mismatch
