@@ -67,7 +67,7 @@ def test_the_generated_world_is_the_default_and_clean(mispair: Run, monkeypatch:
     from mispair.data import config
 
     small = config.ScenesConfig(pictures=40)
-    monkeypatch.setattr("mispair.cli.data_options.data_config", lambda **_: config.DataConfig(scenes=small))
+    monkeypatch.setattr("mispair.cli.options.data.data_config", lambda **_: config.DataConfig(scenes=small))
     ran = mispair("check")
     assert ran.code == 0, ran
     assert "scenes" in ran.out

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli import encode_options, shard_options, train_options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options import encoding as encode_options
+from mispair.cli.options import shards as shard_options
+from mispair.cli.options import training as train_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,8 +50,8 @@ def audit(
     address: str | None = shard_options.ADDRESS,
     *,
     training: train_options.TrainingOptions,
-    table: options.TableOptions,
-    pictures: options.PictureOptions,
+    table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
     encode: encode_options.EncodeBothOptions,
 ) -> None:
     """Judge every pair: the probability that it is mismatched, what it should have been, what kind of damage there is.
@@ -149,7 +151,7 @@ def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], p
         raise InputError("features, ids and columns describe a table: name it with --data")
     if "features" in table:
         raise InputError("--embeddings brings the vectors: leave --features out")
-    named = None if data is None else options.data_config(path=data, **table)
+    named = None if data is None else data_options.data_config(path=data, **table)
     return quick_audit_files(first, second, data=named, tell=progress)
 
 
@@ -160,7 +162,7 @@ def _is_pictures(files: dict[str, Any]) -> bool:
     from mispair.workflows.embed import needs_encoding
 
     path = Path(files["path"])
-    config = options.data_config(**files)
+    config = data_options.data_config(**files)
     if RunFolder(path).begun or not path.exists() or not any(reader.recognises(config) for reader in READERS):
         return False
     try:
@@ -188,7 +190,7 @@ def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLi
         f"judged by the encoder '{how.encoder}' alone: nothing is trained on this data (--train does, and sees more)",
         err=True,
     )
-    return audit_pictures(options.data_config(**files), how, tell=progress)
+    return audit_pictures(data_options.data_config(**files), how, tell=progress)
 
 
 def _refuse_data(target: str) -> None:
@@ -225,7 +227,7 @@ def _judge(
         typer.echo(f"note: {unfinished}", err=True)
     config = loaded.config.data
     if data is not None:
-        config = read_as(loaded, options.other_data(config, data, table), progress)
+        config = read_as(loaded, data_options.other_data(config, data, table), progress)
     return audit_run(loaded, config, split=split, folds=folds, truth=truth, tell=progress)
 
 

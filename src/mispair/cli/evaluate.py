@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 
 
 @grouped
@@ -22,8 +22,8 @@ def evaluate(
     precision: str = typer.Option("fp32", help="fp32 is exact; bf16 is faster where the processor has it."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of the table."),
     *,
-    table: options.TableOptions,
-    pictures: options.PictureOptions,
+    table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
 ) -> None:
     """Rank every image against every text of a split with the best model of a run.
 
@@ -63,9 +63,9 @@ def evaluate(
     total = None
     with ProgressLine() as progress:
         for run in loaded:
-            other = (
-                None if data is None else read_as(run, options.other_data(run.config.data, data, described), progress)
-            )
+            other = None
+            if data is not None:
+                other = read_as(run, data_options.other_data(run.config.data, data, described), progress)
             evaluator = RecallEvaluator(
                 run.open_split(split, other),
                 folds,

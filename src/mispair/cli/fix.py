@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def fix(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     *,
-    table: options.TableOptions,
+    table: data_options.TableOptions,
 ) -> None:
     """Write the data set back in the format it came in, without its mismatched pairs or with better captions.
 
@@ -84,7 +84,7 @@ def _fix(
     if action is None:
         raise InputError(f"--action is missing; it is one of {', '.join(ACTIONS)}")
     verdicts = Verdicts.load(audit)
-    config = None if data is None else options.data_config(**data)
+    config = None if data is None else data_options.data_config(**data)
     threshold, min_weight, min_gain = limits
     captions: dict[int, str] = {}
     if decisions is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli.option_groups import OptionGroup, option
+from mispair.cli.options.grouping import OptionGroup, option
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
 
 def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: ProgressLine) -> dict[str, Any]:
     """`encoded` for values of a data section that are not validated yet."""
-    from mispair.cli.data_options import data_config
+    from mispair.cli.options.data import data_config
 
     config = data_config(**{name: value for name, value in files.items() if name != "sides"})
     done = encoded(config, how, asked, progress)

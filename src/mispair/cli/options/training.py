@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mispair.cli.option_groups import OptionGroup, option
+from mispair.cli.options.grouping import OptionGroup, option
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options as options
+from mispair.cli.options import data as data_options
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ def subject_of(
             raise InputError("--embeddings brings the vectors: leave TARGET and --split out")
         if data is None and table:
             raise InputError("features, ids and columns describe a table: name it with --data")
-        named = None if data is None else options.data_config(path=data, **table)
+        named = None if data is None else data_options.data_config(path=data, **table)
         return Subject.of_embeddings(str(embeddings[0]), str(embeddings[1]), named)
     if target is None:
         raise InputError("say what to judge: --embeddings a.npy b.npy, a folder of mispair embed, or a run")
     if RunFolder(Path(target)).begun:
         run = load_run(Path(target))
-        config = run.config.data if data is None else options.other_data(run.config.data, data, table)
+        config = run.config.data if data is None else data_options.other_data(run.config.data, data, table)
         return subject_of_run(run, config, split)
     if not os.path.exists(target):
         raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")

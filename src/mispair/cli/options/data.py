@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli.option_groups import OptionGroup, option
+from mispair.cli.options.grouping import OptionGroup, option
 from mispair.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from mispair.cli.option_groups import OptionGroup, grouped, option
+from mispair.cli.options.grouping import OptionGroup, grouped, option
 
 
 @dataclass(frozen=True)

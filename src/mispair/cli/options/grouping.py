@@ -1,4 +1,4 @@
-"""Options that several verbs take, said once: a verb asks for a group and is handed it as one value.
+"""How a verb asks for a group of options and is handed it as one value.
 
 A group is a frozen dataclass whose defaults are `typer.Option`s:
 
