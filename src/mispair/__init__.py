@@ -17,21 +17,35 @@ from mispair.version import __version__
 if TYPE_CHECKING:
     from mispair.api import (
         audit,
+        audit_on_ray,
         audit_pictures,
+        audit_shard,
         check,
         corrupt,
         embed,
         evaluate,
         export,
+        export_decisions,
         fix,
+        import_decisions,
         index,
+        inspect_machine,
+        list_encoders,
+        list_experiments,
         list_methods,
+        list_runs,
         load,
         make_report,
+        merge_audit,
+        merge_embedded,
+        open_index,
         quick_audit,
         register,
+        review,
+        review_status,
         run_experiment,
         search,
+        serve,
         train,
         undo_fix,
     )
@@ -43,34 +57,16 @@ if TYPE_CHECKING:
     from mispair.types import Alignment
     from mispair.workflows.trained_run import TrainedRun
 
-_HOMES = {
+_HOMES = {  # of what is not a function of mispair.api
     "Alignment": "types",
     "InputError": "errors",
     "MixtureFit": "functional.mixture",
     "TrainedRun": "workflows.trained_run",
     "Verdicts": "api.verdicts",
-    "audit": "api",
-    "audit_pictures": "api",
-    "check": "api",
-    "corrupt": "api",
-    "embed": "api",
-    "evaluate": "api",
-    "export": "api",
     "fit_beta_mixture": "functional.mixture",
     "fit_gaussian_mixture": "functional.mixture",
-    "fix": "api",
-    "index": "api",
-    "list_methods": "api",
-    "load": "api",
-    "make_report": "api",
     "partial_transport": "functional.transport",
-    "quick_audit": "api",
-    "register": "api",
     "retrieval_metrics": "functional.recalls",
-    "run_experiment": "api",
-    "search": "api",
-    "train": "api",
-    "undo_fix": "api",
 }
 
 __all__ = [
@@ -81,35 +77,49 @@ __all__ = [
     "Verdicts",
     "__version__",
     "audit",
+    "audit_on_ray",
     "audit_pictures",
+    "audit_shard",
     "check",
     "corrupt",
     "embed",
     "evaluate",
     "export",
+    "export_decisions",
     "fit_beta_mixture",
     "fit_gaussian_mixture",
     "fix",
+    "import_decisions",
     "index",
+    "inspect_machine",
+    "list_encoders",
+    "list_experiments",
     "list_methods",
+    "list_runs",
     "load",
     "make_report",
+    "merge_audit",
+    "merge_embedded",
+    "open_index",
     "partial_transport",
     "quick_audit",
     "register",
     "retrieval_metrics",
+    "review",
+    "review_status",
     "run_experiment",
     "search",
+    "serve",
     "train",
     "undo_fix",
 ]
 
 
 class _Package(ModuleType):
-    """`mispair.audit` and `mispair.search` stay functions when a module of the package of that name is imported."""
+    """`mispair.audit`, `.search`, ... stay functions when a module of the package of that name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("audit", "search") or not isinstance(value, ModuleType):
+        if name not in ("audit", "review", "search", "serve") or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
 
@@ -117,9 +127,9 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'mispair' has no attribute {name!r}")
-    return getattr(import_module(f"mispair.{_HOMES[name]}"), name)
+    return getattr(import_module(f"mispair.{_HOMES.get(name, 'api')}"), name)
 
 
 def __dir__() -> list[str]:

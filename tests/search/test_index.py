@@ -51,7 +51,7 @@ def folder(tmp_path):
 def test_the_nearest_texts_are_those_of_a_full_comparison(folder):
     index = Index.open(folder, "m1")
     queries = vectors(5, 2)
-    answers = index.search(queries, "texts", 7)
+    answers = index.nearest(queries, "texts", 7)
     scores = queries @ vectors(97, 1).astype(np.float16).astype(np.float32).T
     np.testing.assert_array_equal(answers.rows, np.argsort(-scores, axis=1, kind="stable")[:, :7])
     np.testing.assert_allclose(answers.scores, -np.sort(-scores, axis=1)[:, :7], atol=1e-6)
@@ -60,21 +60,21 @@ def test_the_nearest_texts_are_those_of_a_full_comparison(folder):
 def test_length_of_a_query_does_not_matter(folder):
     index = Index.open(folder)
     query = vectors(1, 3)
-    expected = index.search(query, "images", 5).rows
+    expected = index.nearest(query, "images", 5).rows
     for size in (100, 1e300, 1e-200):
-        np.testing.assert_array_equal(index.search(size * query[0].astype(float), "images", 5).rows, expected)
+        np.testing.assert_array_equal(index.nearest(size * query[0].astype(float), "images", 5).rows, expected)
     with pytest.raises(InputError, match="finite"):
-        index.search([np.inf] * D, "images", 5)
+        index.nearest([np.inf] * D, "images", 5)
 
 
 def test_an_image_that_several_pairs_show_is_answered_once(tmp_path):
     image_of = np.repeat(np.arange(10), 5)
     images = vectors(10, 0)[image_of]
     index = Index.open(make(tmp_path / "i", images, vectors(50, 1), image_of))
-    answers = index.search(vectors(3, 2), "images", 8)
+    answers = index.nearest(vectors(3, 2), "images", 8)
     for rows in answers.rows:
         assert len(set(image_of[rows].tolist())) == 8
-    beyond = index.search(vectors(1, 2), "images", 12)
+    beyond = index.nearest(vectors(1, 2), "images", 12)
     assert (beyond.rows[0] >= 0).sum() == 10
     assert (beyond.rows[0][10:] == -1).all()
 
@@ -102,7 +102,7 @@ def test_grouped_vectors_find_what_a_full_comparison_finds(tmp_path):
     assert set(index.inverted) == {"images", "texts"}
     queries = unit(images[:50] + 0.05 * rng.normal(size=(50, D)))
     true = exact_nearest(index.vectors["images"], queries, 10)[1]
-    answered = index.search(queries, "images", 10).rows
+    answered = index.nearest(queries, "images", 10).rows
     held = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(true.tolist(), answered.tolist(), strict=True)])
     assert held >= 0.95
     assert index.inverted["images"].nprobe < index.inverted["images"].nlist
@@ -115,13 +115,13 @@ def test_only_some_pairs_are_answered(tmp_path, kind, share):
     index = Index.open(make(tmp_path / "i", images, vectors(1500, 1), kind=kind))
     only = np.random.default_rng(3).random(1500) < share
     queries = vectors(4, 2)
-    rows = index.search(queries, "images", 9, only).rows
+    rows = index.nearest(queries, "images", 9, only).rows
     scores = np.where(only, queries @ images.astype(np.float16).astype(np.float32).T, -np.inf)
     true = np.argsort(-scores, axis=1)[:, :9]
     held = np.mean([len(set(a) & set(b)) / 9 for a, b in zip(true.tolist(), rows.tolist(), strict=True)])
     assert held == 1.0 if kind == "exact" else held > 0.85
     assert only[rows[rows >= 0]].all()
-    nobody = index.search(queries, "images", 5, np.zeros(1500, bool)).rows
+    nobody = index.nearest(queries, "images", 5, np.zeros(1500, bool)).rows
     assert (nobody == -1).all()
 
 
@@ -133,7 +133,7 @@ def test_groups_are_kept_where_pairs_were_only_added(tmp_path, monkeypatch):
     make(folder, images, texts, kind="inverted")
     assert built == []
     index = Index.open(folder)
-    assert index.search(images[[1999]], "images", 1).rows[0, 0] == 1999
+    assert index.nearest(images[[1999]], "images", 1).rows[0, 0] == 1999
     make(folder, images[1:], texts[1:], kind="inverted")
     assert len(built) == 2
 
@@ -229,4 +229,4 @@ def test_without_faiss_a_large_index_says_how_to_get_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("query", "k"), [(np.zeros(3), 5), (np.zeros(D), 0)])
 def test_a_query_that_does_not_fit(folder, query, k):
     with pytest.raises(InputError):
-        Index.open(folder).search(query, "images", k)
+        Index.open(folder).nearest(query, "images", k)

@@ -17,6 +17,7 @@ from mispair.errors import InputError
 if TYPE_CHECKING:
     from mispair.audit.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
+    from mispair.data.config import DataConfig
     from mispair.workflows.embed import Encoding
 
 
@@ -96,15 +97,20 @@ def audit(
     if engine is not None or shard is not None or statistics is not None:
         if train or truth or folds or truth_column or budget or csv or said.keys() - {"device"}:
             raise InputError("a shard is judged as it is: leave training, --folds, --truth, --budget and --csv out")
-        what = target, embeddings, data, described, split
+        named = _named(data, described)
+        vectors = None if embeddings is None else (str(embeddings[0]), str(embeddings[1]))
         with ProgressLine() as progress:
             if engine is None:
-                typer.echo(shard_options.judge_shard(*what, shard, statistics, progress))
+                typer.echo(_judge_shard(target, vectors, named, split, shard, statistics, progress))
                 return
-            place = statistics or out / "shards"
-            verdicts = shard_options.judge_on_engine(
-                engine, *what, encode.encoder, encode.workers, address, place, progress
-            )
+            if engine != "ray":
+                raise InputError(f"--engine is ray, got {engine!r}")
+            from mispair.workflows.ray_audit import audit_with_ray
+
+            verdicts = audit_with_ray(
+                target, vectors, named, split, statistics or out / "shards",
+                encoder=encode.encoder, workers=encode.workers, address=address, tell=progress,
+            )  # fmt: skip
         verdicts.save(out)
         print_verdicts(verdicts, out, None, as_json)
         return
@@ -144,14 +150,37 @@ def audit(
     print_verdicts(verdicts, out, budget, as_json)
 
 
+def _named(data: str | None, table: dict[str, Any]) -> DataConfig | None:
+    """The table that --data names, as the other options describe it."""
+    if data is None and table:
+        raise InputError("features, ids and columns describe a table: name it with --data")
+    return None if data is None else data_options.data_config(path=data, **table)
+
+
+def _judge_shard(
+    target: str | None,
+    embeddings: tuple[str, str] | None,
+    data: DataConfig | None,
+    split: str | None,
+    shard: str | None,
+    statistics: Path | None,
+    progress: ProgressLine,
+) -> str:
+    from mispair.workflows.pair_vectors import subject_of
+    from mispair.workflows.shards import judge_shard, parse_shard
+
+    if shard is None or statistics is None:
+        raise InputError("a shard needs both options: --shard 3/7 --statistics FOLDER")
+    cut = parse_shard(shard)
+    return judge_shard(subject_of(target, embeddings, data, split), cut, statistics, progress)
+
+
 def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], progress: ProgressLine) -> Verdicts:
     from mispair.workflows.quick_audit import quick_audit_files
 
-    if data is None and table:
-        raise InputError("features, ids and columns describe a table: name it with --data")
+    named = _named(data, table)
     if "features" in table:
         raise InputError("--embeddings brings the vectors: leave --features out")
-    named = None if data is None else data_options.data_config(path=data, **table)
     return quick_audit_files(first, second, data=named, tell=progress)
 
 

@@ -27,10 +27,9 @@ def merge(
       mispair merge part-* -o features         folders of mispair embed --shard
     """
     from mispair.cli.progress import ProgressLine
+    from mispair.workflows.embed_shards import NAME, merge_embedded
 
-    if any((folder / "shard.json").exists() for folder in folders):
-        from mispair.workflows.embed_shards import merge_embedded
-
+    if any((folder / NAME).exists() for folder in folders):
         if out is None:
             raise InputError("say where the features of the whole set go: mispair merge ... -o features")
         rows, pictures = merge_embedded(folders, out)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,9 @@ from mispair.errors import InputError
 from mispair.search.inverted import load_inverted, search_inverted
 from mispair.search.metadata import Metadata
 from mispair.search.nearest import Vectors, exact_nearest
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Side = Literal["images", "texts"]
 EXACT_BELOW = 200_000  # pairs up to which every vector is compared
@@ -85,7 +88,7 @@ class Index:
         return self.manifest.pairs
 
     @classmethod
-    def open(cls, folder: Path, model: str | None = None) -> Index:
+    def open(cls, folder: Path, model: str | None = None) -> Self:
         """Open an index folder.
 
         Args:
@@ -122,7 +125,14 @@ class Index:
         records = self.metadata.rows(pairs)
         return [{"pair": int(pair), **record} for pair, record in zip(pairs, records, strict=True)]
 
-    def search(
+    def __repr__(self) -> str:
+        about = self.manifest
+        made_by = f"run {about.source}" if about.encoder is None else f"encoder {about.encoder}"
+        return (
+            f"Index({str(self.folder)!r}: {len(self):,} pairs, {about.width} numbers a side, {about.kind}, {made_by})"
+        )
+
+    def nearest(
         self,
         queries: Sequence[float] | NDArray[Any],
         side: Side,
@@ -144,14 +154,14 @@ class Index:
             raise InputError(f"ask for at least one answer, got k={k}")
         wanted = min(len(self), k)
         while True:
-            scores, rows = self._nearest(queries, side, wanted, only)
+            scores, rows = self._candidates(queries, side, wanted, only)
             answers = self._once(scores, rows, side, k)
             short = (answers.rows < 0).any(1)
             if wanted == len(self) or side == "texts" or (rows[short] < 0).any(1).all():
                 return answers  # whatever could be found is there, or nothing is short
             wanted = min(len(self), 4 * wanted)  # images repeat: look further
 
-    def _nearest(
+    def _candidates(
         self, queries: NDArray[np.float32], side: Side, k: int, only: NDArray[np.bool_] | None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         if side in self.inverted:

@@ -109,6 +109,15 @@ def search_picture(
     return SearchResult(_hits(index, encoder.encode_picture(data), side, k, only))
 
 
+def search_vector(
+    index: Index, vector: NDArray[Any], k: int = 10, side: Side = "images", only: Mask | None = None
+) -> SearchResult:
+    """What is nearest to a vector (D,) of the space of the index."""
+    if vector.ndim != 1:
+        raise InputError(f"expected one vector of {index.manifest.width} numbers, got shape {vector.shape}")
+    return SearchResult(_hits(index, vector, side, k, only))
+
+
 def search_pair(
     index: Index, pair: int, k: int = 10, by: Side = "images", side: Side = "images", only: Mask | None = None
 ) -> SearchResult:
@@ -125,7 +134,7 @@ def search_pair(
 
 
 def _hits(index: Index, vector: NDArray[np.float32], side: Side, k: int, only: Mask | None) -> tuple[Hit, ...]:
-    answers = index.search(vector, side, min(k, MOST_ANSWERS + 1), only)
+    answers = index.nearest(vector, side, min(k, MOST_ANSWERS + 1), only)
     return _as_hits(index, answers.rows[0], answers.scores[0])
 
 
@@ -133,7 +142,7 @@ def _reranked(
     index: Index, encoder: QueryEncoder, text: str, query: TextQuery, k: int, notes: tuple[str, ...], only: Mask | None
 ) -> SearchResult:
     """Two stages: the vectors shortlist, the model itself scores those."""
-    answers = index.search(query.vector, "images", min(_SHORTLIST * k, len(index)), only)
+    answers = index.nearest(query.vector, "images", min(_SHORTLIST * k, len(index)), only)
     rows = answers.rows[0][answers.rows[0] >= 0]
     scores = encoder.rerank(text, rows)
     if scores is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,6 +23,7 @@ from mispair.serve.metrics import Metrics
 from mispair.version import __version__
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI, Request, Response
 
 ASSETS = Path(__file__).parent / "assets"
@@ -105,8 +109,6 @@ def run_server(site: Site, host: str, port: int, token: str | None, ready: Calla
     Raises:
         InputError: the port is in use, or may not be bound.
     """
-    import socket
-
     app = make_app(site, host, token)
     import uvicorn
 
@@ -119,4 +121,20 @@ def run_server(site: Site, host: str, port: int, token: str | None, ready: Calla
     shown = f"[{host}]" if ":" in host else host
     ready(f"http://{shown}:{port}/")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10, server_header=False)
-    uvicorn.Server(config).run(sockets=[bound])
+    _serve(uvicorn.Server(config), bound)
+
+
+def _serve(server: uvicorn.Server, bound: socket.socket) -> None:
+    """Until a signal; beside an event loop that runs already, as a notebook's does, in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        server.run(sockets=[bound])
+        return
+    beside = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="mispair-serve")
+    beside.start()
+    try:
+        beside.join()
+    except KeyboardInterrupt:
+        server.should_exit = True
+        beside.join()

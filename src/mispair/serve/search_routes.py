@@ -191,7 +191,7 @@ def router(site: Site) -> APIRouter:
         if request.image_url is not None:
             raise InputError("addresses are not fetched: send the picture itself as image, in base64")
         if request.embedding_input is not None:
-            answers = index().search(request.embedding_input, side, request.num_images)
+            answers = index().nearest(request.embedding_input, side, request.num_images)
             nearest = zip(answers.rows[0].tolist(), answers.scores[0].tolist(), strict=True)
             rows = [(pair, score) for pair, score in nearest if pair >= 0]
             described = index().rows([pair for pair, _ in rows])

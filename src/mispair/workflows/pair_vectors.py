@@ -15,19 +15,22 @@ import torch
 from mispair.atomic import write_text
 from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.space import Space, space_of
-from mispair.data import PairData, open_split
+from mispair.data import PairData, list_data_splits, open_split
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
+from mispair.data.readers.table import located
 from mispair.data.section_files import full_paths
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
+from mispair.runtime.run_folder import RunFolder
 from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
 from mispair.section import Section
 from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
+from mispair.workflows.other_data import like_own
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 _NAME = "subject.json"
@@ -195,11 +198,42 @@ class _TextsOfPairs(Sequence[str]):
         return self._texts[int(self._rows[pair])]
 
 
-def subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
-    """A run and the data it shall judge."""
-    from mispair.data import list_data_splits
-    from mispair.data.readers.table import located
+def subject_of(
+    target: str | None, embeddings: tuple[str, str] | None, data: DataConfig | None, split: str | None
+) -> Subject:
+    """What is judged in shards: two arrays, a folder of `mispair embed`, or data seen by a run.
 
+    Args:
+        target: a run folder or a folder of `mispair embed`; None with `embeddings`.
+        embeddings: two .npy files, row by row.
+        data: other data than the run's own, or the table whose rows the embeddings are.
+        split: which split a run shall judge.
+
+    Raises:
+        InputError: it is none of these, or more than one.
+    """
+    if embeddings is not None:
+        if target is not None or split is not None:
+            raise InputError("--embeddings brings the vectors: leave TARGET and --split out")
+        return Subject.of_embeddings(*embeddings, data)
+    if target is None:
+        raise InputError("say what to judge: --embeddings a.npy b.npy, a folder of mispair embed, or a run")
+    if RunFolder(Path(target)).begun:
+        run = load_run(Path(target))
+        own = run.config.data
+        return _subject_of_run(run, own if data is None else like_own(own, data), split)
+    if not os.path.exists(target):
+        raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")
+    if not EmbeddedFolder(Path(target)).begun:
+        raise InputError(
+            f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"
+            f" mispair embed {target} --shard 1/4"
+        )
+    return Subject.of_folder(target)
+
+
+def _subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
+    """A run and the data it shall judge."""
     config = located(config)
     chosen = split or usual_split(config, list_data_splits(config))
     return Subject(data=config, run=os.path.abspath(run.folder), split=chosen)

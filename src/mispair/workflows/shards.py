@@ -72,6 +72,11 @@ class ShardJudge:
         return f"Shard {shard} of {of} is judged. When all are: mispair merge {folder} -o audit"
 
 
+def judge_shard(subject: Subject, shard: tuple[int, int], folder: Path, tell: Tell = silent) -> str:
+    """One pass over the i-th of n shards, into the folder they all meet in; a sentence that says what was done."""
+    return ShardJudge(subject, shard[1], folder).judge(shard[0], tell)
+
+
 def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
     """The next thing: a calibration of all statistics (a sentence says so), or the audit of all verdicts.
 

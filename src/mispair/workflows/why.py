@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, decode
+from mispair.pictures.given import as_png
 from mispair.search.query import Why
 from mispair.workflows.report.words import cut_out
 
@@ -75,12 +75,12 @@ def cover_regions(data: bytes) -> tuple[bytes, ...]:
     pixels = np.asarray(picture)
     mean = pixels.reshape(-1, 3).mean(0).astype(np.uint8)
     down, across = (np.linspace(0, size, _GRID + 1).round().astype(int) for size in pixels.shape[:2])
-    made = [_png(Image.fromarray(pixels))]
+    made = [as_png(Image.fromarray(pixels))]
     for top, bottom in pairwise(down):
         for left, right in pairwise(across):
             changed = pixels.copy()
             changed[top:bottom, left:right] = mean
-            made.append(_png(Image.fromarray(changed)))
+            made.append(as_png(Image.fromarray(changed)))
     return tuple(made)
 
 
@@ -97,9 +97,3 @@ def _words(scores: Scores, pair: int, text: str) -> tuple[float, tuple[tuple[str
         carried = None if piece.rest is None else next(lost)
         words.append((piece.text, None if piece.text.lower() in unknown else carried))
     return float(scored[0]), tuple(words)
-
-
-def _png(picture: object) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, "PNG", compress_level=1)  # type: ignore[attr-defined]
-    return out.getvalue()
