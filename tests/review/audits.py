@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mispair.audit.embeddings import GivenPairs
 from mispair.audit.quick import quick_audit
 from tests.audit.planted import planted
 
@@ -10,4 +11,5 @@ def small_audit(pairs=211, captions=None):
     """-> verdicts, mismatched (n,)"""
     images, texts, mismatched, _ = planted(pairs=pairs)
     captions = captions or [f"caption {k}" for k in range(pairs)]
-    return quick_audit(images, texts, captions=captions, image_ids=[f"{k}.png" for k in range(pairs)]), mismatched
+    ids = [f"{k}.png" for k in range(pairs)]
+    return quick_audit(GivenPairs(images, texts, captions, ids)), mismatched

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mispair.audit.embeddings import GivenPairs
 from mispair.audit.quick import quick_audit
 from mispair.progress import silent
 from mispair.scale import shortlists
@@ -21,7 +22,7 @@ def test_proposals_lead_home_and_agree_with_the_audit_that_compares_all(indexed,
     data, _, belongs = vectors(2201, width=64)
     verdicts = judge_many(data, AuditContext({}))
     rows = np.arange(len(data))
-    known = quick_audit(data.image_vectors(rows), data.text_vectors(rows))
+    known = quick_audit(GivenPairs(data.image_vectors(rows), data.text_vectors(rows)))
     partner, wanted = (np.nan_to_num(v.column("proposed_caption_pair"), nan=-1) for v in (verdicts, known))
     there = partner >= 0
     assert there.sum() > 0.8 * 660

@@ -85,15 +85,13 @@ def quick_audit(
         >>> verdicts = mp.quick_audit("image_vector", "text_vector", captions="caption", table=frame)
         >>> verdicts.fix("drop", "clean", data="pairs.csv")
     """
+    from mispair.audit.embeddings import GivenPairs
     from mispair.progress import silent
     from mispair.workflows.quick_audit import quick_audit as judge_embeddings
     from mispair.workflows.report.verdicts import with_report
 
-    return with_report(
-        judge_embeddings(
-            image_embeddings, text_embeddings, captions=captions, image_ids=image_ids, table=table, tell=tell or silent
-        )
-    )
+    pairs = GivenPairs(image_embeddings, text_embeddings, captions, image_ids, table)
+    return with_report(judge_embeddings(pairs, tell=tell or silent))
 
 
 def fix(

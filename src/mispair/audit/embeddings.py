@@ -6,6 +6,7 @@ Letters: n rows, d width.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,39 @@ from mispair.errors import InputError
 
 _BLOCK = 8192  # rows converted at a time
 _SAME = 0.05  # of their length: vectors of one image that differ by more are of two
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPairs:
+    """Pairs whose embeddings somebody has already: row k of one side is paired with row k of the other.
+
+    `mispair.quick_audit` says more of each; with a `table` the others may be names of its columns.
+    """
+
+    image_embeddings: Any  # (n, d)
+    text_embeddings: Any  # (n, d)
+    captions: Any = None  # (n,)
+    image_ids: Any = None  # (n,)
+    table: Any = None
+
+    def column(self, role: str) -> Any:
+        """One of the four above, looked up where it is the name of a column."""
+        given = getattr(self, role)
+        if not isinstance(given, str):
+            return given
+        if self.table is None:
+            raise InputError(f"{role} is {given!r}, the name of a column: give the table it stands in too (table=)")
+        return _pick_column(self.table, given, role)
+
+    def shown(self, role: str, count: int) -> list[str] | None:
+        """The captions or the image ids of all `count` pairs; None where nobody gave any."""
+        given = self.column(role)
+        if given is None:
+            return None
+        values = as_texts(given)
+        if len(values) != count:
+            raise InputError(f"there are {len(values):,} {role} for {count:,} pairs; expected one for each")
+        return values
 
 
 def unit_vectors(name: str, values: Any) -> Tensor:
@@ -65,12 +99,9 @@ def fold_repeats(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[n
 
     Raises InputError where rows of one id have different vectors.
     """
-    number: dict[str, int] = {}
-    image_of = np.array([number.setdefault(name, len(number)) for name in ids], np.int64)
-    if len(number) == len(ids):
+    names, image_of, first = number_images(ids)
+    if len(names) == len(ids):
         return vectors, image_of, list(ids)
-    first = np.full(len(number), -1, np.int64)
-    first[image_of[::-1]] = np.arange(len(ids))[::-1]
     images = vectors[torch.from_numpy(first)]
     for start in range(0, len(ids), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -82,10 +113,19 @@ def fold_repeats(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[n
                 f"image_ids names {ids[row]!r} in rows {first[image_of[row]]} and {row}, but their embeddings differ;"
                 " expected one id per picture, so mend the ids or leave them out"
             )
-    return images, image_of, list(number)
+    return images, image_of, names
 
 
-def pick_column(table: Any, name: str, role: str) -> Any:
+def number_images(ids: Sequence[str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct ids in the order they are met, (I,); the image of each row, (n,); the first row of each image, (I,)."""
+    number: dict[str, int] = {}
+    image_of = np.array([number.setdefault(name, len(number)) for name in ids], np.int64)
+    first = np.full(len(number), -1, np.int64)
+    first[image_of[::-1]] = np.arange(len(ids))[::-1]
+    return list(number), image_of, first
+
+
+def _pick_column(table: Any, name: str, role: str) -> Any:
     """Column `name` of a pandas or polars frame, a pyarrow table or a Hugging Face data set."""
     columns: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
     names = [str(column) for column in columns]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
-from mispair.audit.embeddings import as_texts, centre, fold_repeats, pick_column, unit_vectors
+from mispair.audit.embeddings import GivenPairs, centre, fold_repeats, unit_vectors
 from mispair.audit.facts import Origin
 from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.judge import judge
@@ -30,61 +30,30 @@ from mispair.errors import InputError
 from mispair.progress import Tell, silent
 
 
-def quick_audit(
-    image_embeddings: Any,
-    text_embeddings: Any,
-    *,
-    image_ids: Any = None,
-    captions: Any = None,
-    table: Any = None,
-    data: Origin | None = None,
-    tell: Tell = silent,
-) -> Verdicts:
-    """Judge pairs whose embeddings somebody has already: row k of one side is paired with row k of the other.
+def quick_audit(pairs: GivenPairs, *, data: Origin | None = None, tell: Tell = silent) -> Verdicts:
+    """Judge pairs whose embeddings somebody has already, in memory.
 
     Args:
-        image_embeddings, text_embeddings: (n, d) from one encoder for both sides, such as CLIP: arrays, memory maps
-            (read in blocks), tensors, or columns with one array in each row.
-        image_ids, captions: (n,) to be shown in the verdicts. Rows with the same image id are one image with several
-            captions.
-        table: a pandas or polars frame, a pyarrow table or a Hugging Face data set; the four above may then be names
-            of its columns.
         data: what to say of the data in the facts.
 
     Returns:
         One verdict per row.
 
-    Example:
-        verdicts = quick_audit("image_vector", "text_vector", captions="caption", table=frame)
-
     Raises InputError where the rows are not as many on both sides, not finite, or of different widths.
     """
-
-    def column(role: str, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        if table is None:
-            raise InputError(f"{role} is {given!r}, the name of a column: give the table it stands in too (table=)")
-        return pick_column(table, given, role)
-
-    a = unit_vectors("image_embeddings", column("image_embeddings", image_embeddings))
-    b = unit_vectors("text_embeddings", column("text_embeddings", text_embeddings))
+    a = unit_vectors("image_embeddings", pairs.column("image_embeddings"))
+    b = unit_vectors("text_embeddings", pairs.column("text_embeddings"))
     if len(a) != len(b):
         raise InputError(
             f"there are {len(a):,} image embeddings and {len(b):,} text embeddings; expected as many, row k of one with"
             " row k of the other"
         )
     _refuse_widths(a, b)
-    texts = {"image_ids": column("image_ids", image_ids), "captions": column("captions", captions)}
-    listed = {name: None if given is None else as_texts(given) for name, given in texts.items()}
-    for name, values in listed.items():
-        if values is not None and len(values) != len(a):
-            raise InputError(f"there are {len(values):,} {name} for {len(a):,} pairs; expected one for each")
+    ids, captions = pairs.shown("image_ids", len(a)), pairs.shown("captions", len(a))
     rows = image_of = np.arange(len(a))
-    ids = listed["image_ids"]
     if ids is not None:
         a, image_of, ids = fold_repeats(a, ids)
-    return _judge(a, b, PairTable(image_of, rows, listed["captions"], ids), data, tell)
+    return _judge(a, b, PairTable(image_of, rows, captions, ids), data, tell)
 
 
 def quick_audit_files(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.atomic import write_text
-from mispair.audit.embeddings import centre, unit_vectors
+from mispair.audit.embeddings import GivenPairs, centre, unit_vectors
 from mispair.audit.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
 from mispair.audit.quick import quick_audit
 from mispair.audit.space import space_of
@@ -131,7 +131,7 @@ def _judged(verdicts: Verdicts) -> _DetectorAnswer:
 
 
 def _quick(case: _Case) -> _DetectorAnswer:
-    return _judged(quick_audit(*case.vectors, image_ids=case.data.table.image_rows.tolist()))
+    return _judged(quick_audit(GivenPairs(*case.vectors, image_ids=case.data.table.image_rows.tolist())))
 
 
 def _trained(case: _Case) -> _DetectorAnswer:
