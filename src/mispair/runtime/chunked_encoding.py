@@ -48,6 +48,6 @@ class ChunkedEncoding:
             restore_global_state(draws)
             with torch.enable_grad(), arithmetic():
                 again = self._encoder(*part).values
-            again.backward(wanted)  # type: ignore[no-untyped-call]
+            torch.autograd.backward(again, wanted)
         restore_global_state(before)
         return True

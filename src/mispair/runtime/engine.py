@@ -122,7 +122,7 @@ class Engine:
         parameters = [p for p in module.parameters() if p.requires_grad]
         optimizer.zero_grad(set_to_none=True)
         with safe_products(self.device.type) if self.config.precision == "bf16" else nullcontext():
-            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(self.scaler.scale(loss))
             self._chunked = [encoding for encoding in self._chunked if not encoding.backward(module, self.arithmetic)]
         if self.world > 1:
             _average([p.grad for p in parameters if p.grad is not None], self.world)
@@ -222,7 +222,8 @@ def leads() -> bool:
 def _groups(module: nn.Module) -> list[dict[str, Any]]:
     """The parameters that learn, by how fast they do so relative to the run; a module says it by its `rates()`."""
     named = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    said = module.rates() if callable(getattr(module, "rates", None)) else {}  # type: ignore[operator]
+    rates = getattr(module, "rates", None)
+    said = rates() if callable(rates) else {}
     relative = {name: float(said.get(name, 1.0)) for name in named}
     return [
         {"params": [named[name] for name in named if relative[name] == rate], "relative": rate}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -15,13 +15,13 @@ class Metrics:
         self._lock = threading.Lock()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._below: Counter[tuple[str, float]] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def observe(self, route: str, status: int, seconds: float) -> None:
         """One request that was answered."""
         with self._lock:
             self._requests[route, status] += 1
-            self._seconds[route] += seconds  # type: ignore[assignment]
+            self._seconds[route] += seconds
             for bound in _BOUNDS:
                 if seconds <= bound:
                     self._below[route, bound] += 1
@@ -39,6 +39,6 @@ class Metrics:
                     count = self._below[route, bound]
                     lines.append(f'mispair_request_seconds_bucket{{route="{route}",le="{bound}"}} {count}')
                 lines.append(f'mispair_request_seconds_bucket{{route="{route}",le="+Inf"}} {total}')
-                lines.append(f'mispair_request_seconds_sum{{route="{route}"}} {float(self._seconds[route]):.6f}')
+                lines.append(f'mispair_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}')
                 lines.append(f'mispair_request_seconds_count{{route="{route}"}} {total}')
         return "\n".join(lines) + "\n"

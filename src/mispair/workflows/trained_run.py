@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -175,14 +176,21 @@ class TrainedRun:
         for model in self.models:
             assert isinstance(model, nn.Module)
             device = next(model.parameters(), torch.empty(0)).device
-            rows = [np.arange(start, min(start + _BATCH, len(store))) for start in range(0, len(store), _BATCH)]
-            encoded = encode(model, (tuple(t.to(device) for t in gather(store, chosen)) for chosen in rows))  # type: ignore[misc]
+            encoded = encode(model, _batches(store, device))
             parts.append(encoded)
             with torch.no_grad():
                 pooled: Tensor = (model.pool_images if side == "images" else model.pool_texts)(encoded)
             vectors.append(pooled.float().cpu())
         joined = torch.cat(vectors, 1) / len(vectors) ** 0.5  # products of these are the mean of the products
         return EncodedItems(tuple(parts), np.asarray(joined.numpy()))
+
+
+def _batches(
+    store: FeatureStore | PreparedPictures | TokenStore, device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
+    for start in range(0, len(store), _BATCH):
+        values, mask = gather(store, np.arange(start, min(start + _BATCH, len(store))))
+        yield values.to(device), mask.to(device)
 
 
 def load_run(

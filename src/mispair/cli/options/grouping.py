@@ -20,13 +20,13 @@ from typing import Any
 import typer
 
 
+@dataclasses.dataclass(frozen=True)
 class OptionGroup:
     """The base of groups; `said` is what they have in common."""
 
     def said(self) -> dict[str, Any]:
         """The options that were given, by name."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        named = {field.name: getattr(self, field.name) for field in fields}
+        named = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in named.items() if not (value is None or value is False or value == [])}
 
 
@@ -64,7 +64,7 @@ def _options(group: type[OptionGroup]) -> list[inspect.Parameter]:
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
-        for field in dataclasses.fields(group)  # type: ignore[arg-type]
+        for field in dataclasses.fields(group)
     ]
 
 

@@ -32,6 +32,10 @@ class GridInputs:
     text_global: Tensor  # (b, k, D)
     region_mask: Tensor | None  # (n, R)
 
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """All of them, in order."""
+        return self.regions, self.gram, self.words, self.image_global, self.text_global, self.region_mask
+
     def images(self, part: slice) -> GridInputs:
         """The images of `part`, with their own texts when every image has its own."""
         own = part if self.words.shape[0] > 1 else slice(None)

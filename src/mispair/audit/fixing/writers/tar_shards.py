@@ -20,6 +20,7 @@ from mispair.audit.fixing.writers.protocol import link_or_copy, reading_options
 from mispair.data.config import DataConfig
 from mispair.data.files.columns import CAPTION
 from mispair.data.files.parquet import parquet_names
+from mispair.data.files.picture_tar import headers
 from mispair.data.readers.tar_shards import captions_in, read_samples, sample_of, shards_of
 from mispair.errors import InputError
 
@@ -151,8 +152,7 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, int, int]]:
     size = os.stat(path).st_size
     try:
         with tarfile.open(path, "r:") as tar:
-            for info in tar:
-                tar.members = []  # type: ignore[attr-defined]  # it would keep every header in memory
+            for info in headers(tar):
                 stop = info.offset_data + -(-info.size // _BLOCK) * _BLOCK
                 if not info.isreg() or info.issparse():
                     continue
