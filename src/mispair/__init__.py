@@ -8,10 +8,10 @@ The public names. They are imported when first used, so that `import mispair` an
 """
 
 import sys
-from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mispair.lazy_exports import lazy_exports
 from mispair.version import __version__
 
 if TYPE_CHECKING:
@@ -126,10 +126,7 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'mispair' has no attribute {name!r}")
-    return getattr(import_module(f"mispair.{_HOMES.get(name, 'api')}"), name)
+__getattr__ = lazy_exports(__name__, {**dict.fromkeys(__all__, "api"), **_HOMES})
 
 
 def __dir__() -> list[str]:

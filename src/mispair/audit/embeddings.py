@@ -5,6 +5,7 @@ Letters: n rows, d width.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.data.config import DataConfig
+from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 
 _BLOCK = 8192  # rows converted at a time
@@ -51,6 +54,18 @@ class GivenPairs:
         if len(values) != count:
             raise InputError(f"there are {len(values):,} {role} for {count:,} pairs; expected one for each")
         return values
+
+
+def arrays_as_data(
+    first: str | os.PathLike[str], second: str | os.PathLike[str], table: DataConfig | None
+) -> tuple[DataConfig, DataConfig]:
+    """Two .npy files as data to open, and the data that `fix` would rewrite: the table whose rows they are, if any."""
+    images, texts = os.path.abspath(first), os.path.abspath(second)
+    if table is None:
+        config = DataConfig(path=images, second=texts)
+        return config, config
+    origin = table.model_copy(update=full_paths(table.model_dump()))
+    return origin.model_copy(update={"features": images, "second": texts}), origin
 
 
 def unit_vectors(name: str, values: Any) -> Tensor:

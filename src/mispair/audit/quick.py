@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.audit.damage import MOST_TWINS
-from mispair.audit.embeddings import GivenPairs, centre, fold_repeats, unit_vectors
+from mispair.audit.embeddings import GivenPairs, arrays_as_data, centre, fold_repeats, unit_vectors
 from mispair.audit.facts import Origin
 from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.judge import judge
@@ -25,7 +25,6 @@ from mispair.data.features import FeatureStore
 from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_source
-from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 
@@ -70,16 +69,12 @@ def quick_audit_files(
             first; with a table, the first has one row per row of the table or per image, the second one per row.
         data: a table that names the images and holds the captions; what `mispair fix` then rewrites.
     """
-    paths = [os.path.abspath(path) for path in (first, second)]
-    if data is None:
-        config = origin = DataConfig(path=paths[0], second=paths[1])
-    else:
-        origin = data.model_copy(update=full_paths(data.model_dump()))
-        config = origin.model_copy(update={"features": paths[0], "second": paths[1]})
+    config, origin = arrays_as_data(first, second, data)
     source = open_source(config, "all")
     sides = []
-    for path, store in zip(paths, (source.images, source.text_features), strict=True):
+    for path, store in zip((first, second), (source.images, source.text_features), strict=True):
         assert store is not None
+        path = os.path.abspath(path)
         if store.regions != 1:
             raise InputError(
                 f"{path} has {store.regions} vectors per row; expected embeddings, one per row: (rows, width)"

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from mispair.atomic import write_text
+from mispair.audit.embeddings import arrays_as_data
 from mispair.audit.fixing.earlier import earlier_fix
 from mispair.audit.space import Space, space_of
 from mispair.data import PairData, list_data_splits, open_split
@@ -22,7 +23,6 @@ from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
-from mispair.data.section_files import full_paths
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.runtime.run_folder import RunFolder
@@ -50,11 +50,8 @@ class Subject(Section):
     @classmethod
     def of_embeddings(cls, first: str, second: str, table: DataConfig | None) -> Subject:
         """Two .npy files, and the table whose rows they are, where there is one."""
-        a, b = os.path.abspath(first), os.path.abspath(second)
-        if table is None:
-            return cls(data=DataConfig(path=a, second=b))
-        origin = table.model_copy(update=full_paths(table.model_dump()))
-        return cls(data=origin.model_copy(update={"features": a, "second": b}), origin=origin)
+        config, origin = arrays_as_data(first, second, table)
+        return cls(data=config, origin=None if table is None else origin)
 
     @classmethod
     def of_folder(cls, folder: str) -> Subject:
