@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from benchmarks.timing import Case
-from mispair.audit.embeddings import GivenPairs
-from mispair.audit.quick import quick_audit
-from mispair.audit.similarity import cell_scores, stand_in_rows
+from mispair.auditing.embeddings import GivenPairs
+from mispair.auditing.quick import quick_audit
+from mispair.auditing.similarity import cell_scores, stand_in_rows
 
 
 def cases() -> list[Case]:

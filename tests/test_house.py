@@ -45,7 +45,7 @@ def test_one_class_has_one_name() -> None:
 # Whoever owns a folder knows the names of its files; everybody else asks it.
 OWNERS = {
     "runtime/run_folder.py": "config.yaml metrics.json metrics.jsonl split.parquet state.pt alignment.json",
-    "audit/audit_folder.py": "audit.json audit.parquet look.csv",
+    "auditing/audit_folder.py": "audit.json audit.parquet look.csv",
     "data/embedded_folder.py": "encoder.json texts.npy failed.csv",
 }
 

@@ -7,8 +7,6 @@
 The public names. They are imported when first used, so that `import mispair` and `mispair --help` stay instant.
 """
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mispair.lazy_exports import lazy_exports
@@ -113,17 +111,6 @@ __all__ = [
     "train",
     "undo_fix",
 ]
-
-
-class _Package(ModuleType):
-    """`mispair.audit`, `.search`, ... stay functions when a module of the package of that name is imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("audit", "review", "search", "serve") or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 __getattr__ = lazy_exports(__name__, {**dict.fromkeys(__all__, "api"), **_HOMES})

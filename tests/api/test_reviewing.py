@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 import mispair as mp
-from tests.review.audits import small_audit
+from tests.reviewing.audits import small_audit
 
 
 @pytest.fixture

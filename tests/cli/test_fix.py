@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mispair.audit.facts import Facts
-from mispair.audit.verdict_table import SCHEMA
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.facts import Facts
+from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, NoiseConfig, ScenesConfig, open_split
 from mispair.workflows.audit import origin_of
 from tests.data.samples import Ran, captions, features, precomp, run, write_lines
@@ -296,7 +296,7 @@ def test_pictures_are_found_again(tmp_path: Path, mispair: Run, name: str) -> No
     """An image folder takes its pictures along; those that an ordinary table names stay, and their place is said."""
     import mispair as mp
     from mispair.workflows.report.find_pictures import PicturesById
-    from tests.audit.planted import planted
+    from tests.auditing.planted import planted
     from tests.report.samples import png
 
     (tmp_path / "data" / "images").mkdir(parents=True)

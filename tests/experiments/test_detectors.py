@@ -10,13 +10,13 @@ import torch
 import yaml
 from typer.testing import CliRunner
 
-from mispair.audit.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
+from mispair.auditing.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
 from mispair.cli.app import app
 from mispair.errors import InputError
 from mispair.experiments.detectors import DETECTORS, _Answer, _measure, run_detectors
 from mispair.experiments.spec import load_spec
 from mispair.functional.detection import auroc
-from tests.audit.planted import planted
+from tests.auditing.planted import planted
 
 SMALL = {"data.scenes.pictures": 60, "train.epochs": 2, "train.batch_size": 16, "method.warmup_epochs": 1}
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from mispair.audit.facts import Damage, Facts
-from mispair.audit.verdict_table import SCHEMA, TRUTH
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.facts import Damage, Facts
+from mispair.auditing.verdict_table import SCHEMA, TRUTH
+from mispair.auditing.verdicts import Verdicts
 from mispair.report.content import (
     Card,
     Costs,

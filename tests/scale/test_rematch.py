@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mispair.audit.embeddings import GivenPairs
-from mispair.audit.quick import quick_audit
+from mispair.auditing.embeddings import GivenPairs
+from mispair.auditing.quick import quick_audit
 from mispair.progress import silent
 from mispair.scale import shortlists
 from mispair.scale.judge_many import AuditContext, judge_many

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mispair.audit.embeddings import GivenPairs
-from mispair.audit.quick import quick_audit
+from mispair.auditing.embeddings import GivenPairs
+from mispair.auditing.quick import quick_audit
 from mispair.errors import InputError
 from mispair.functional.detection import auroc
 from mispair.progress import silent

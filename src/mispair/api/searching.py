@@ -11,10 +11,10 @@ from mispair.api.data_section import data_section
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.verdicts import Verdicts
     from mispair.data import DataConfig
-    from mispair.search.index import Index, Side
-    from mispair.search.query import SearchResult
+    from mispair.searching.index import Index, Side
+    from mispair.searching.query import SearchResult
     from mispair.workflows.searchable_index import Query, SearchableIndex
     from mispair.workflows.trained_run import TrainedRun
 
@@ -56,7 +56,7 @@ def index(
         >>> index = mp.index("runs/a", "index")
         >>> index.search("two dogs in the snow").hits[0].caption
     """
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.verdicts import Verdicts
     from mispair.progress import silent
     from mispair.workflows.index_encoder import build_encoder_index
     from mispair.workflows.index_run import build_index
@@ -132,7 +132,7 @@ def search(
     Example:
         >>> [hit.image_path for hit in mp.search("index", "a red car", k=3).hits]
     """
-    from mispair.search.index import Index
+    from mispair.searching.index import Index
     from mispair.workflows.searchable_index import SearchableIndex
 
     folder = index.folder if isinstance(index, Index) else Path(index)

@@ -15,7 +15,7 @@ from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
     from mispair.data.config import DataConfig
     from mispair.workflows.embed import Encoding
@@ -76,7 +76,7 @@ def audit(
       mispair audit shards --engine ray -o audit                    pictures in Parquet or tar files, on a Ray cluster
     """
     from mispair.atomic import refuse_unwritable
-    from mispair.audit.audit_folder import AuditFolder
+    from mispair.auditing.audit_folder import AuditFolder
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
     from mispair.runtime.engine import leads

@@ -74,10 +74,10 @@ def _fix(
     console: Console,
     as_json: bool,
 ) -> None:
-    from mispair.audit.fixing import fix_data
-    from mispair.audit.fixing.actions import ACTIONS
-    from mispair.audit.fixing.expectation import advise
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.fixing import fix_data
+    from mispair.auditing.fixing.actions import ACTIONS
+    from mispair.auditing.fixing.expectation import advise
+    from mispair.auditing.verdicts import Verdicts
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")
@@ -88,7 +88,7 @@ def _fix(
     threshold, min_weight, min_gain = limits
     captions: dict[int, str] = {}
     if decisions is not None:
-        from mispair.review.applied import apply_decisions
+        from mispair.reviewing.applied import apply_decisions
         from mispair.workflows.review import decisions_of
 
         decided = decisions_of(verdicts, decisions)
@@ -128,7 +128,7 @@ def _fix(
 
 
 def _undo(fixed: Path, out: Path, console: Console, as_json: bool) -> None:
-    from mispair.audit.fixing import undo_fix
+    from mispair.auditing.fixing import undo_fix
 
     patch = undo_fix(fixed, out)
     if as_json:

@@ -47,7 +47,7 @@ def index(
 
       mispair index index --parquet vectors.parquet                         for a vector database
     """
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
 
     described = table.section() | pictures.section()
@@ -84,8 +84,8 @@ def index(
 
 
 def _export(index: Path, out: Path) -> None:
-    from mispair.search.export import export_parquet
-    from mispair.search.index import Index
+    from mispair.searching.export import export_parquet
+    from mispair.searching.index import Index
 
     rows = export_parquet(Index.open(index), out)
     typer.echo(f"{rows:,} pairs written to {out}: id, image_vector, text_vector and what is known of each")

@@ -38,8 +38,8 @@ def merge(
     if len(folders) != 1:
         raise InputError("shards of an audit meet in one folder, the one that --statistics named: name that one alone")
     from mispair.atomic import refuse_unwritable
-    from mispair.audit.audit_folder import AuditFolder
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.audit_folder import AuditFolder
+    from mispair.auditing.verdicts import Verdicts
     from mispair.scale.shard_folder import ShardFolder
     from mispair.workflows.shards import merge_shards
 

@@ -10,8 +10,8 @@ import typer
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
-    from mispair.search.index import Index
-    from mispair.search.query import SearchResult
+    from mispair.searching.index import Index
+    from mispair.searching.query import SearchResult
 
 
 def search(

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.atomic import write_text
-from mispair.audit.embeddings import GivenPairs, centre, unit_vectors
-from mispair.audit.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
-from mispair.audit.quick import quick_audit
-from mispair.audit.space import space_of
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.embeddings import GivenPairs, centre, unit_vectors
+from mispair.auditing.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
+from mispair.auditing.quick import quick_audit
+from mispair.auditing.space import space_of
+from mispair.auditing.verdicts import Verdicts
 from mispair.config.choose import configure
 from mispair.config.schema import RunConfig
 from mispair.data import PairData, open_split

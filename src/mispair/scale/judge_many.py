@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mispair.audit.damage import find_crowded_images, find_empty_captions, find_repeated_captions
-from mispair.audit.facts import Damage, Facts, Origin
-from mispair.audit.proposals import Proposals
-from mispair.audit.verdict_table import SCHEMA
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.damage import find_crowded_images, find_empty_captions, find_repeated_captions
+from mispair.auditing.facts import Damage, Facts, Origin
+from mispair.auditing.proposals import Proposals
+from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdicts import Verdicts
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, make_frame

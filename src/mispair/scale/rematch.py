@@ -1,8 +1,8 @@
 """What should the suspicious pairs have been, out of very many? Masked partial transport, block by block, on disk.
 
-As `mispair.audit.proposals`, which holds all vectors and compares all suspects with all: images and texts of suspicious
-pairs are free to go elsewhere, given pairs carry no mass. Here shortlists come from an inverted file, they and the
-vectors of the texts lie on disk, and a block of images that lie together is rematched at a time.
+As `mispair.auditing.proposals`, which holds all vectors and compares all suspects with all: images and texts of
+suspicious pairs are free to go elsewhere, given pairs carry no mass. Here shortlists come from an inverted file, they
+and the vectors of the texts lie on disk, and a block of images that lie together is rematched at a time.
 
 Letters: N pairs, s suspects (one text each), n their images, k texts on a shortlist.
 """
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.blocks import COLUMNS, DIVISION, ROUNDS, ROWS, heaviest, solve_block
-from mispair.audit.proposals import LIGHTEST, SHORTLIST, SUSPECT, Proposals, assign
+from mispair.auditing.blocks import COLUMNS, DIVISION, ROUNDS, ROWS, heaviest, solve_block
+from mispair.auditing.proposals import LIGHTEST, SHORTLIST, SUSPECT, Proposals, assign
 from mispair.progress import Tell
 from mispair.scale.evidence import BLOCK, Measure
 from mispair.scale.frame import Frame

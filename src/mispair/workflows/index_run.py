@@ -17,14 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
-from mispair.review.identity import audit_identity
-from mispair.search.index import KEYS, Index, Manifest, Side
-from mispair.search.write import kind_for, write_index
+from mispair.reviewing.identity import audit_identity
+from mispair.searching.index import KEYS, Index, Manifest, Side
+from mispair.searching.write import kind_for, write_index
 from mispair.workflows.other_data import read_as
 from mispair.workflows.trained_run import TrainedRun
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from mispair.atomic import write_text
-from mispair.audit.embeddings import arrays_as_data
-from mispair.audit.fixing.earlier import earlier_fix
-from mispair.audit.space import Space, space_of
+from mispair.auditing.embeddings import arrays_as_data
+from mispair.auditing.fixing.earlier import earlier_fix
+from mispair.auditing.space import Space, space_of
 from mispair.data import PairData, list_data_splits, open_split
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder

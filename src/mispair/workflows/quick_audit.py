@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from mispair.audit import quick
-from mispair.audit.embeddings import GivenPairs, as_array, number_images
-from mispair.audit.facts import Origin
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing import quick
+from mispair.auditing.embeddings import GivenPairs, as_array, number_images
+from mispair.auditing.facts import Origin
+from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.readers.dispatch import open_pairing
@@ -24,7 +24,7 @@ LARGE = 200_000  # pairs from which nothing is compared with everything any more
 
 
 def quick_audit(pairs: GivenPairs, *, data: Origin | None = None, tell: Tell = silent) -> Verdicts:
-    """`mispair.audit.quick.quick_audit`, for any number of pairs; of very many, arrays are read in place."""
+    """`mispair.auditing.quick.quick_audit`, for any number of pairs; of very many, arrays are read in place."""
     texts = pairs.column("text_embeddings")
     if not hasattr(texts, "__len__") or len(texts) < LARGE:
         return quick.quick_audit(pairs, data=data, tell=tell)
@@ -47,7 +47,7 @@ def quick_audit_files(
     data: DataConfig | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
-    """`mispair.audit.quick.quick_audit_files`, for any number of pairs; of very many, the files are read in place."""
+    """`mispair.auditing.quick.quick_audit_files`, for any number of pairs; very many are read in place."""
     subject = Subject.of_embeddings(os.fspath(first), os.fspath(second), data)
     if len(open_pairing(subject.data, "all").image_of_text) < LARGE:
         return quick.quick_audit_files(first, second, data=data, tell=tell)

@@ -16,8 +16,8 @@ from mispair.data.vocabulary import UNK
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.search.index import Index
-from mispair.search.query import TextQuery
+from mispair.searching.index import Index
+from mispair.searching.query import TextQuery
 from mispair.workflows.index_encoder import joint_pictures, joint_texts
 from mispair.workflows.index_run import model_hash
 from mispair.workflows.raw_inputs import picture_features

@@ -11,9 +11,9 @@ import numpy as np
 
 from mispair.errors import InputError
 from mispair.pictures.given import is_picture, picture_bytes
-from mispair.search.export import export_parquet
-from mispair.search.index import Index, Side
-from mispair.search.query import SearchResult, search_pair, search_picture, search_text, search_vector
+from mispair.searching.export import export_parquet
+from mispair.searching.index import Index, Side
+from mispair.searching.query import SearchResult, search_pair, search_picture, search_text, search_vector
 from mispair.workflows.search import Queries, encoder_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mispair.progress import Tell, silent
-from mispair.serve.app import require_fastapi, run_server
-from mispair.serve.limits import refuse_open_host
+from mispair.serving.app import require_fastapi, run_server
+from mispair.serving.limits import refuse_open_host
 from mispair.workflows.site import open_review, open_site
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, decode
 from mispair.pictures.given import as_png
-from mispair.search.query import Why
+from mispair.searching.query import Why
 from mispair.workflows.report.words import cut_out
 
 _GRID = 5  # regions a side

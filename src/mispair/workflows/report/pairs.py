@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import PairData
 from mispair.report.content import Card, Gallery, PairRow, Word, WorstPairs
 from mispair.workflows.report.find_pictures import PicturesById

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from mispair.audit.audit_folder import AuditFolder
+from mispair.auditing.audit_folder import AuditFolder
 from mispair.config.load import load_config
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
