@@ -53,12 +53,14 @@ if TYPE_CHECKING:
     from mispair.functional.recalls import retrieval_metrics
     from mispair.functional.transport import partial_transport
     from mispair.types import Alignment
+    from mispair.workflows.searchable_index import SearchableIndex
     from mispair.workflows.trained_run import TrainedRun
 
 _HOMES = {  # of what is not a function of mispair.api
     "Alignment": "types",
     "InputError": "errors",
     "MixtureFit": "functional.mixture",
+    "SearchableIndex": "workflows.searchable_index",
     "TrainedRun": "workflows.trained_run",
     "Verdicts": "api.verdicts",
     "fit_beta_mixture": "functional.mixture",
@@ -71,6 +73,7 @@ __all__ = [
     "Alignment",
     "InputError",
     "MixtureFit",
+    "SearchableIndex",
     "TrainedRun",
     "Verdicts",
     "__version__",
