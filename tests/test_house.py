@@ -33,13 +33,21 @@ def test_config_holds_configuration_alone() -> None:
 
 
 def test_one_class_has_one_name() -> None:
-    """A name means one thing in the whole of the source, with or without an underscore before it."""
-    homes: dict[str, list[str]] = {}
+    """A name means one thing in the whole of the source, with or without an underscore before it.
+
+    A type that a module gives a short name (`Rows = NDArray[...]`) may be named so in several, but is no class's.
+    """
+    classes: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            where = str(path.relative_to(ROOT))
             if isinstance(node, ast.ClassDef):
-                homes.setdefault(node.name.lstrip("_"), []).append(str(path.relative_to(ROOT)))
-    assert not {name: paths for name, paths in homes.items() if len(paths) > 1}
+                classes.setdefault(node.name.lstrip("_"), []).append(where)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                types.setdefault(node.targets[0].id.lstrip("_"), []).append(where)
+    assert not {name: paths for name, paths in classes.items() if len(paths) > 1}
+    assert not {name: (paths, types[name]) for name, paths in classes.items() if name in types}
 
 
 # Whoever owns a folder knows the names of its files; everybody else asks it.

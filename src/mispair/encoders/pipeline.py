@@ -79,7 +79,7 @@ class Encodings:
         return np.fromiter((-1 if key is None else next(there) for key in self.keys), np.int64, len(self.keys))
 
 
-Tell = Callable[[EncodingProgress], None]
+TellEncoding = Callable[[EncodingProgress], None]
 
 
 def silent(progress: EncodingProgress) -> None:
@@ -95,7 +95,7 @@ def encode_pictures(
     total: int | None = None,
     batch: int = 32,
     workers: int | None = None,
-    tell: Tell = silent,
+    tell: TellEncoding = silent,
 ) -> Encodings:
     """Encode the pictures that `cache` does not hold yet; what fails is listed, never raised.
 
@@ -152,7 +152,7 @@ def encode_pictures(
 
 def encode_texts(
     encoder: Encoder, texts: Iterable[str], cache: Path, output: str = "vector", *, total: int | None = None,
-    batch: int = 256, tell: Tell = silent,
+    batch: int = 256, tell: TellEncoding = silent,
 ) -> Encodings:  # fmt: skip
     """Encode the texts that `cache` does not hold yet. Raises as `encode_pictures` does; no text fails."""
     _check((output,), batch, None)

@@ -17,7 +17,7 @@ from mispair.distributed import share_columns
 from mispair.models.base import ModelConfig, check_encoded
 from mispair.models.branches import Sequencer
 from mispair.models.kernels.caption_groups import Group, by_length, in_order
-from mispair.models.kernels.iterate import Contexts, Looks, Queries, iterate
+from mispair.models.kernels.iterate import Contexts, LookSettings, Queries, iterate
 from mispair.models.kernels.recompute import score
 from mispair.models.kernels.similarity_vectors import block_rows
 from mispair.models.kernels.unit_length import l2
@@ -53,7 +53,7 @@ class IMRAM(RegionWordBackbone):
     def __init__(self, config: IMRAMConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes, embed=config.embed, word_dim=config.word_dim, sequencer=config.text)
         self.mode = config.mode
-        self.looks = Looks(config.steps, config.smooth, config.query_norm)
+        self.looks = LookSettings(config.steps, config.smooth, config.query_norm)
         # Columns: the query, then the context. Rows: the gate, then the candidate. One map of both, as both read both.
         kinds = ("text", "image") if config.mode == "full" else (config.mode,)
         self.memory = nn.ModuleDict({kind: nn.Linear(2 * config.embed, 2 * config.embed) for kind in kinds})
@@ -153,7 +153,7 @@ def _cut(side: Sequence[Tensor], group: Group) -> list[Tensor]:
 
 
 def _block(
-    mode: Mode, looks: Looks, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
+    mode: Mode, looks: LookSettings, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
 ) -> Tensor:
     """Logits (n, k) of images (n, ...) against texts (b, k, ...)."""
     regions, region_mask, region_gram, *region_maps = images

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mispair.errors import InputError
 
 Answer = Literal["right", "wrong", "proposal", "edit", "skip"]
-Origin = Literal["random", "useful", "control", "disagreement"]
+ItemOrigin = Literal["random", "useful", "control", "disagreement"]
 FILE = "decisions.jsonl"
 _MOST_BYTES = 1 << 30
 
@@ -37,7 +37,7 @@ class Decision(BaseModel):
     reviewer: str = Field(min_length=1, max_length=100)
     time: str = Field(max_length=40)
     p_mismatch: float | None = Field(default=None, ge=0, le=1)  # what the model said at that moment
-    origin: Origin = "useful"  # why the pair was shown
+    origin: ItemOrigin = "useful"  # why the pair was shown
     caption: str | None = Field(default=None, max_length=10_000)  # the new caption of an edit, or the proposal taken
     proposed_pair: int | None = Field(default=None, ge=0)  # the pair whose caption was taken
     control: Literal["re-paired", "sure"] | None = None  # of a control: what it was made of

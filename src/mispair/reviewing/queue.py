@@ -16,11 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.reviewing.decisions import Decision, Origin
+from mispair.reviewing.decisions import Decision, ItemOrigin
 
 Rows = NDArray[np.int64]
 # What each of ten places in a row shows; the reviewer cannot know which is which.
-_CYCLE: tuple[Origin, ...] = (
+_CYCLE: tuple[ItemOrigin, ...] = (
     "random", "useful", "random", "useful", "control", "useful", "random", "useful", "random", "useful",
 )  # fmt: skip
 _SHARED = 20  # random pairs that every reviewer sees: agreement is measured on them
@@ -33,7 +33,7 @@ class Item:
     """One pair to be shown."""
 
     pair: int
-    origin: Origin
+    origin: ItemOrigin
     control: Literal["re-paired", "sure"] | None = None
     caption_of: int | None = None  # of a re-paired control: the pair whose caption is shown instead
     proposal_first: bool = False  # which of the two captions stands first: drawn, so that place says nothing
@@ -141,7 +141,7 @@ class ReviewQueue:
         wanted = _CYCLE[place % len(_CYCLE)]
         if wanted == "control" and self.pairs >= _SHARED:
             return self._control(draw, first)
-        order: tuple[Origin, ...] = ("random", "useful") if wanted != "useful" else ("useful", "random")
+        order: tuple[ItemOrigin, ...] = ("random", "useful") if wanted != "useful" else ("useful", "random")
         for origin in order:
             fresh = self._fresh(origin, mine)
             if fresh is not None:
@@ -149,7 +149,7 @@ class ReviewQueue:
                 return Item(fresh, origin, proposal_first=first)
         return None
 
-    def _fresh(self, origin: Origin, mine: set[int]) -> int | None:
+    def _fresh(self, origin: ItemOrigin, mine: set[int]) -> int | None:
         """The first pair of the order that nobody has seen; the shared ones only must be new to this reviewer.
 
         A random pair stays one whoever asks for it and whatever it looks like: the estimate rests on that.

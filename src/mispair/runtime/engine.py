@@ -18,7 +18,7 @@ from mispair.errors import InputError
 from mispair.half_precision import bfloat16, safe_products
 from mispair.protocols import RetrievalModel
 from mispair.runtime.averaging import WeightAverage
-from mispair.runtime.chunked_encoding import ChunkedEncoding, Encoder
+from mispair.runtime.chunked_encoding import ChunkedEncoding, EncodeSide
 from mispair.section import Section
 from mispair.shortlist_scoring import allow_shortlists
 from mispair.types import Encoded, PairBatch
@@ -166,7 +166,7 @@ class Engine:
         texts = self._encode(model, model.encode_texts, batch.texts, batch.text_mask)
         return texts if self.world == 1 else _gather(texts)
 
-    def _encode(self, model: RetrievalModel, encoder: Encoder, values: Tensor, mask: Tensor) -> Encoded:
+    def _encode(self, model: RetrievalModel, encoder: EncodeSide, values: Tensor, mask: Tensor) -> Encoded:
         chunk = self.config.chunk
         if chunk is None or len(values) <= chunk:
             return encoder(values, mask)

@@ -56,7 +56,7 @@ class Pair(BaseModel):
     reviewable: bool = False  # whether "looks wrong" can send it to the review
 
 
-class Answer(Pair):
+class ScoredPair(Pair):
     """One answer."""
 
     score: float
@@ -72,7 +72,7 @@ class SampleAnswer(BaseModel):
 class SearchAnswer(BaseModel):
     """Answers, best first, and what to know about them."""
 
-    answers: list[Answer]
+    answers: list[ScoredPair]
     notes: list[str]
 
 
@@ -217,9 +217,9 @@ def _decoded(text: str) -> bytes:
         raise InputError("the picture is not base64") from None
 
 
-def _answer(site: Site, hit: Hit) -> Answer:
+def _answer(site: Site, hit: Hit) -> ScoredPair:
     row = {"pair": hit.pair, "caption": hit.caption, "image_path": hit.image_path, "split": hit.split, **hit.about}
-    return Answer(score=round(hit.score, 6), **_pair(site, row))
+    return ScoredPair(score=round(hit.score, 6), **_pair(site, row))
 
 
 def _pair(site: Site, row: dict[str, Any]) -> dict[str, Any]:

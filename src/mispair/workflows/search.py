@@ -160,10 +160,10 @@ class EncoderQueries:
         return joint_pictures(self.encoder, pictures, self.index.centre[0])
 
 
-Queries = RunQueries | EncoderQueries
+IndexQueries = RunQueries | EncoderQueries
 
 
-def encoder_of(index: Index) -> Queries:
+def encoder_of(index: Index) -> IndexQueries:
     """The run or the encoder behind an index, refused where its model is not the one that made it."""
     name = index.manifest.encoder
     if name is not None:

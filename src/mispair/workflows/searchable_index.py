@@ -14,7 +14,7 @@ from mispair.pictures.given import is_picture, picture_bytes
 from mispair.searching.export import export_parquet
 from mispair.searching.index import Index, Side
 from mispair.searching.query import SearchResult, search_pair, search_picture, search_text, search_vector
-from mispair.workflows.search import Queries, encoder_of
+from mispair.workflows.search import IndexQueries, encoder_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -26,7 +26,7 @@ class SearchableIndex(Index):
     """An open index that answers words and pictures; what `mispair.index` and `mispair.open_index` return."""
 
     @cached_property
-    def encoder(self) -> Queries:
+    def encoder(self) -> IndexQueries:
         """The run or the encoder that made the index; opened when it is first asked for."""
         return encoder_of(self)
 

@@ -23,7 +23,7 @@ _HOW = "Each word was left out, and each region of the picture covered: the mark
 _WORDS = "Each word was left out: the marked ones cost the score most."
 
 
-class Scores(Protocol):
+class PartScores(Protocol):
     """What is asked of a model: scores of texts with the picture of a pair, and of pictures with a text."""
 
     def unknown(self, text: str) -> tuple[str, ...]: ...
@@ -33,7 +33,7 @@ class Scores(Protocol):
     def score_pictures(self, pictures: Sequence[bytes], text: str) -> NDArray[np.float32] | None: ...
 
 
-def explainer(scores: Scores, picture_of: Callable[[int], bytes | None]) -> Callable[[int, str, bool], Why]:
+def explainer(scores: PartScores, picture_of: Callable[[int], bytes | None]) -> Callable[[int, str, bool], Why]:
     """What says why a text fits the picture of a pair; with its regions too where asked for, which takes longer.
 
     Args:
@@ -84,7 +84,7 @@ def cover_regions(data: bytes) -> tuple[bytes, ...]:
     return tuple(made)
 
 
-def _words(scores: Scores, pair: int, text: str) -> tuple[float, tuple[tuple[str, float | None], ...]]:
+def _words(scores: PartScores, pair: int, text: str) -> tuple[float, tuple[tuple[str, float | None], ...]]:
     if not text.strip():
         raise InputError("there are no words to explain")
     pieces = cut_out(text, _MOST_WORDS)

@@ -19,7 +19,7 @@ from mispair.models.kernels.unit_length import EPS, l2
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class LookSettings:
     """How queries look: how often, how sharply, and whether they are brought to unit length after each look."""
 
     steps: int
@@ -46,7 +46,7 @@ class Queries:
     mask: Tensor  # (s, b, Tq)
 
 
-def iterate(contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor, looks: Looks) -> Tensor:
+def iterate(contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor, looks: LookSettings) -> Tensor:
     """Sum over all looks of the mean cosine between queries and what they see, (a, b).
 
     w_query (2D, D) and bias (2D,) are the query half of the gate map: gate first, candidate second.

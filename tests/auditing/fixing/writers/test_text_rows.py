@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mispair.auditing.fixing.slots import Slot
-from mispair.auditing.fixing.writers.text_rows import Plan, rewrite_table
+from mispair.auditing.fixing.writers.text_rows import SlotsByLine, rewrite_table
 from mispair.data import DataConfig
 from mispair.errors import InputError
 
@@ -18,7 +18,7 @@ STAYS = Slot(keep=True)
 GOES = Slot(keep=False)
 
 
-def rewritten(path: Path, plan: Plan) -> bytes:
+def rewritten(path: Path, plan: SlotsByLine) -> bytes:
     out = path.with_name("out" + path.suffix)
     rewrite_table(path, DataConfig(path=str(path)), plan, out)
     return out.read_bytes()
@@ -48,7 +48,7 @@ CSV = b'id,image_id,caption\r\n1,a.jpg,"a dog, running"\r\n\r\n2,b.jpg,"two\nlin
         ),
     ],
 )  # fmt: skip
-def test_csv_by_hand(tmp_path: Path, plan: Plan, expected: bytes) -> None:
+def test_csv_by_hand(tmp_path: Path, plan: SlotsByLine, expected: bytes) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(CSV)
     assert rewritten(path, plan) == expected
@@ -73,7 +73,7 @@ JSONL = (
         ({3: [Slot(True, weight=0.5)]}, 0, {"image_id": "a", "caption": ["one", "two"], "x": 1, "weight": [1.0, 1.0]}),
     ],
 )  # fmt: skip
-def test_jsonl_by_hand(tmp_path: Path, plan: Plan, line: int, expected: object) -> None:
+def test_jsonl_by_hand(tmp_path: Path, plan: SlotsByLine, line: int, expected: object) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(JSONL)
     lines = rewritten(path, plan).split(b"\n")

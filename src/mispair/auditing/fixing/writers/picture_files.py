@@ -11,7 +11,7 @@ from mispair.auditing.fixing.slots import KEEP, Slots, WrittenPairs, slots_by_po
 from mispair.auditing.fixing.writers.feature_files import write_second_side, write_weights
 from mispair.auditing.fixing.writers.protocol import link_or_copy, reading_options
 from mispair.auditing.fixing.writers.table import link_pictures, pictures_beside
-from mispair.auditing.fixing.writers.text_rows import Plan, encode_like, rewrite_table
+from mispair.auditing.fixing.writers.text_rows import SlotsByLine, encode_like, rewrite_table
 from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import walk_pictures
 from mispair.data.files.reading import read_bytes
@@ -53,7 +53,7 @@ class ImageFolderWriter:
         return [str(out), *reading_options(config, images=config.images)]
 
 
-def _plan(slots: Slots, first: int, lines: list[int]) -> Plan:
+def _plan(slots: Slots, first: int, lines: list[int]) -> SlotsByLine:
     """By line of a table whose first caption is at the place `first`."""
     places: dict[int, list[int]] = {}
     for place, line in enumerate(lines, first):

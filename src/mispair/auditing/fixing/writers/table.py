@@ -13,7 +13,7 @@ from mispair.auditing.fixing.writers.feature_files import (
     write_second_side,
 )
 from mispair.auditing.fixing.writers.protocol import link_or_copy, reading_options
-from mispair.auditing.fixing.writers.text_rows import Plan, rewrite_table
+from mispair.auditing.fixing.writers.text_rows import SlotsByLine, rewrite_table
 from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.readers.dispatch import open_pairing
@@ -40,7 +40,7 @@ class TableWriter:
         by_position = slots_by_position(data, pairs) if columns.picture or columns.file else None
         slots = list(by_position.values()) if by_position is not None else slots_of(data, pairs)
         assert data.source.lines is not None
-        plan: Plan = {}
+        plan: SlotsByLine = {}
         for line, slot in zip(data.source.lines.tolist(), slots, strict=True):
             plan.setdefault(line, []).append(slot)
         rewrite_table(path, data.config, plan, out / path.name)

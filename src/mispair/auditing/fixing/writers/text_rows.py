@@ -17,10 +17,10 @@ from mispair.data.files.rows import column_names, read_rows
 from mispair.data.readers.table import table_columns
 from mispair.errors import InputError
 
-Plan = dict[int, list[Slot]]  # by line (text) or row (Parquet), one slot per caption of it; rows not named stay
+SlotsByLine = dict[int, list[Slot]]  # by line (text) or row (Parquet), one slot per caption of it; rows not named stay
 
 
-def rewrite_table(path: Path, config: DataConfig, plan: Plan, out: Path, weighted: bool = False) -> None:
+def rewrite_table(path: Path, config: DataConfig, plan: SlotsByLine, out: Path, weighted: bool = False) -> None:
     """Write `path`, changed as `plan` says, to `out`; `weighted`: with weights though no row of it was judged."""
     columns = table_columns(path, config)
     weighted = weighted or any(slot.weight is not None for slots in plan.values() for slot in slots)
@@ -79,7 +79,7 @@ class RowChange:
         return row if changed == row else changed
 
 
-def _rewrite_csv(path: Path, header: list[str], plan: Plan, change: RowChange, out: Path) -> None:
+def _rewrite_csv(path: Path, header: list[str], plan: SlotsByLine, change: RowChange, out: Path) -> None:
     content = path.read_bytes()
     raw = content.split(b"\n")
     first = raw[0].decode(errors="surrogateescape")
@@ -147,7 +147,7 @@ def _extended(record: bytes, more: str) -> bytes:
     return record[: len(record) - len(ending)] + more.encode() + ending
 
 
-def _rewrite_json(path: Path, plan: Plan, change: RowChange, out: Path) -> None:
+def _rewrite_json(path: Path, plan: SlotsByLine, change: RowChange, out: Path) -> None:
     written: list[bytes] = []
     for number, line in enumerate(_lines(path), 1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
