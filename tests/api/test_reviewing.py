@@ -29,7 +29,8 @@ def test_decisions_go_in_and_out(audit, tmp_path):
     assert "2 answers" in mp.review_status(audit, decisions=tmp_path / "other.jsonl")
 
 
-def test_a_server_runs_beside_an_event_loop_and_ends_when_interrupted(audit):
+@pytest.mark.parametrize("notebook", [True, False])
+def test_a_server_runs_in_a_notebook_too_and_ends_when_interrupted(audit, notebook):
     pytest.importorskip("uvicorn")
     pages, said = [], []
 
@@ -48,11 +49,17 @@ def test_a_server_runs_beside_an_event_loop_and_ends_when_interrupted(audit):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     loop = asyncio.new_event_loop()  # asyncio.run would take SIGINT for itself
     try:
-        loop.run_until_complete(cell())
+        if notebook:
+            loop.run_until_complete(cell())
+        else:
+            mp.review(audit, port=0, reviewer="ann", say=say)
     finally:
         loop.close()
         signal.signal(signal.SIGINT, before)
     assert pages == [200]
     assert said[0].startswith("Review: http://127.0.0.1:")
-    with pytest.raises(mp.InputError, match="needs a token|token"):
+
+
+def test_an_open_host_needs_a_token(audit):
+    with pytest.raises(mp.InputError, match="token"):
         mp.serve(audit, host="0.0.0.0")

@@ -3,6 +3,8 @@
 run = mp.train("pairs.parquet", features="images.npy", out="runs/a")
 verdicts = mp.audit(run)
 verdicts.worst(10)
+
+`mispair demo` alone has no function: it is a tour that prints as it goes.
 """
 
 from mispair.api.auditing import audit, fix, make_report, quick_audit, undo_fix

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,10 +48,11 @@ def serve(
     from mispair.progress import silent
     from mispair.workflows.serving import serve_folder
 
-    serve_folder(
-        Path(folder), _path(audit), _path(pictures), host=host, port=port, token=token, say=say or _say,
-        tell=tell or silent,
-    )  # fmt: skip
+    with suppress(KeyboardInterrupt):
+        serve_folder(
+            Path(folder), _path(audit), _path(pictures), host=host, port=port, token=token, say=say or _say,
+            tell=tell or silent,
+        )  # fmt: skip
 
 
 def review(
@@ -87,10 +89,11 @@ def review(
     """
     from mispair.workflows.serving import serve_review
 
-    serve_review(
-        Path(audit), reviewer, _path(decisions), _path(pictures), host=host, port=port, token=token,
-        say=say or _say, warn=say or _say,
-    )  # fmt: skip
+    with suppress(KeyboardInterrupt):
+        serve_review(
+            Path(audit), reviewer, _path(decisions), _path(pictures), host=host, port=port, token=token,
+            say=say or _say, warn=say or _say,
+        )  # fmt: skip
 
 
 def review_status(audit: PathLike, *, decisions: PathLike | None = None) -> str:
