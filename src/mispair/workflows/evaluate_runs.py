@@ -33,7 +33,7 @@ def evaluate_runs(
         folds, shortlist, precision: as `TrainedRun.evaluate` has them.
 
     Returns:
-        The recalls, and how good the shortlist was where there is one.
+        The recalls, and how good the shortlist was where one was asked for.
 
     Raises:
         InputError: no run, or a shortlist of several.
@@ -51,4 +51,4 @@ def evaluate_runs(
         scores = evaluator.scores(run.models)
         total = scores if total is None else total + scores
     assert total is not None
-    return evaluator.metrics(total / len(runs)), evaluator.shortlisted
+    return evaluator.metrics(total / len(runs)), evaluator.shortlisted if shortlist is not None else None
