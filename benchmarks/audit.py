@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from benchmarks.timing import Case
-from mispair.audit.quick import quick_audit
-from mispair.audit.similarity import cell_scores, stand_in_rows
+from mispair.auditing.embeddings import GivenPairs
+from mispair.auditing.quick import quick_audit
+from mispair.auditing.similarity import cell_scores, stand_in_rows
 
 
 def cases() -> list[Case]:
@@ -27,7 +28,7 @@ def cases() -> list[Case]:
         assert ours() == slow()
         wrong = rng.random(len(a)) < 0.3
         shown = np.where(wrong, np.roll(rows, 1), rows)
-        found = quick_audit(a, b[torch.from_numpy(shown)])
+        found = quick_audit(GivenPairs(a, b[torch.from_numpy(shown)]))
         return f"equal; estimated rate {found.facts.rate:.2f} of {wrong.mean():.2f}"
 
     return [Case("ranks of 4,000 pairs", "the whole matrix, argsort", 5, ours, slow, repeats=3, check=equal)]

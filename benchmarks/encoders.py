@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.timing import Case
-from mispair.ahead import map_ahead
 from mispair.encoders.basic import BasicEncoder
 from mispair.encoders.pipeline import EncodingProgress, PictureItem, encode_pictures, encode_texts
-from mispair.encoders.protocol import Encoded, Encoder
+from mispair.encoders.protocol import Encoder, EncoderOutput
 from mispair.encoders.registry import open_encoder
 from mispair.functional.detection import auroc
 from mispair.pictures.decode import Broken, decode
+from mispair.prefetch import map_ahead
 
 PICTURES = 64
 
@@ -118,10 +118,10 @@ class _Timed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
-    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         if self._idle:
             shapes = {output: (len(prepared), *self._encoder.images[output]) for output in outputs}
-            return {output: Encoded(np.zeros(shape, np.float32)) for output, shape in shapes.items()}
+            return {output: EncoderOutput(np.zeros(shape, np.float32)) for output, shape in shapes.items()}
         start = time.perf_counter()
         made = self._encoder.encode_images(prepared, outputs)
         self.seconds += time.perf_counter() - start

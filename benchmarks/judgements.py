@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.audit.calibration import calibrate
-from mispair.audit.judge import pair_at_random
-from mispair.audit.space import space_of
+from mispair.auditing.calibration import calibrate
+from mispair.auditing.judge import pair_at_random
+from mispair.auditing.space import space_of
 from mispair.functional.detection import auroc
 from mispair.workflows.trained_run import load_run
 

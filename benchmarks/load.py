@@ -22,16 +22,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from mispair.search.index import Manifest
-from mispair.search.write import write_index
+from mispair.searching.index import Manifest
+from mispair.searching.write import write_index
 
 WIDTH = 256
 _LOOKS = 10  # at the server's memory
 _SERVER = """
 import sys
 from pathlib import Path
-from mispair.search.index import Index
-from mispair.serve.app import Site, run_server
+from mispair.searching.index import Index
+from mispair.serving.app import Site, run_server
 run_server(Site("load", Index.open(Path(sys.argv[1]))), "127.0.0.1", int(sys.argv[2]), None, print)
 """
 

@@ -124,8 +124,8 @@ def _measure(out: Path, count: int, by: str) -> None:
 
 
 def _judged(files: tuple[Path, Path], by: str) -> Any:
-    from mispair.audit.quick import quick_audit_files
-    from mispair.scale.judging import judge_many
+    from mispair.auditing.quick import quick_audit_files
+    from mispair.scale.judge_many import judge_many
     from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
     if by == "whole":

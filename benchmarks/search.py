@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import Case
-from mispair.search.inverted import load_inverted, search_inverted
-from mispair.search.nearest import exact_nearest
+from mispair.searching.inverted import load_inverted, search_inverted
+from mispair.searching.nearest import exact_nearest
 
 PAIRS, WIDTH = 1_000_000, 256
 _BLOCK = 65_536
@@ -19,7 +19,7 @@ _COLD = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from mispair.search.inverted import load_inverted, search_inverted
+from mispair.searching.inverted import load_inverted, search_inverted
 index = load_inverted(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
 search_inverted(index, np.ones((1, int(sys.argv[3])), np.float32), 10)
 print(time.process_time())
@@ -28,7 +28,7 @@ _BUILD = """
 import sys
 from pathlib import Path
 import numpy as np
-from mispair.search.inverted import build_inverted, require_faiss
+from mispair.searching.inverted import build_inverted, require_faiss
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])

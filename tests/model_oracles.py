@@ -7,6 +7,8 @@ compares against.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, dropout, leaky_relu
@@ -207,9 +209,9 @@ def imram_scores(model: nn.Module, images: list[Tensor], texts: list[Tensor]) ->
             words = text[None].expand(len(regions), -1, -1)
             score = regions.new_zeros(len(regions))
             if model.mode in ("text", "full"):
-                score = score + imram_direction(model.memory["text"], words, regions, **model.looks)
+                score = score + imram_direction(model.memory["text"], words, regions, **asdict(model.looks))
             if model.mode in ("image", "full"):
-                score = score + imram_direction(model.memory["image"], regions, words, **model.looks)
+                score = score + imram_direction(model.memory["image"], regions, words, **asdict(model.looks))
             parts.append(score)
         columns.append(torch.cat(parts))
     return torch.stack(columns, 1)

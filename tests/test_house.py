@@ -32,10 +32,28 @@ def test_config_holds_configuration_alone() -> None:
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 400
 
 
+def test_one_class_has_one_name() -> None:
+    """A name means one thing in the whole of the source, with or without an underscore before it.
+
+    A type that a module gives a short name (`Rows = NDArray[...]`) may be named so in several, but is no class's.
+    """
+    classes: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            where = str(path.relative_to(ROOT))
+            if isinstance(node, ast.ClassDef):
+                classes.setdefault(node.name.lstrip("_"), []).append(where)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                types.setdefault(node.targets[0].id.lstrip("_"), []).append(where)
+    assert not {name: paths for name, paths in classes.items() if len(paths) > 1}
+    assert not {name: (paths, types[name]) for name, paths in classes.items() if name in types}
+
+
 # Whoever owns a folder knows the names of its files; everybody else asks it.
 OWNERS = {
     "runtime/run_folder.py": "config.yaml metrics.json metrics.jsonl split.parquet state.pt alignment.json",
-    "audit/audit_folder.py": "audit.json audit.parquet look.csv",
+    "auditing/audit_folder.py": "audit.json audit.parquet look.csv",
     "data/embedded_folder.py": "encoder.json texts.npy failed.csv",
 }
 

@@ -7,31 +7,43 @@
 The public names. They are imported when first used, so that `import mispair` and `mispair --help` stay instant.
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mispair.lazy_exports import lazy_exports
 from mispair.version import __version__
 
 if TYPE_CHECKING:
     from mispair.api import (
         audit,
+        audit_on_ray,
         audit_pictures,
+        audit_shard,
         check,
         corrupt,
         embed,
         evaluate,
         export,
+        export_decisions,
         fix,
+        import_decisions,
         index,
+        inspect_machine,
+        list_encoders,
+        list_experiments,
         list_methods,
+        list_runs,
         load,
         make_report,
+        merge_audit,
+        merge_embedded,
+        open_index,
         quick_audit,
         register,
+        review,
+        review_status,
         run_experiment,
         search,
+        serve,
         train,
         undo_fix,
     )
@@ -41,85 +53,70 @@ if TYPE_CHECKING:
     from mispair.functional.recalls import retrieval_metrics
     from mispair.functional.transport import partial_transport
     from mispair.types import Alignment
+    from mispair.workflows.searchable_index import SearchableIndex
     from mispair.workflows.trained_run import TrainedRun
 
-_HOMES = {
+_HOMES = {  # of what is not a function of mispair.api
     "Alignment": "types",
     "InputError": "errors",
     "MixtureFit": "functional.mixture",
+    "SearchableIndex": "workflows.searchable_index",
     "TrainedRun": "workflows.trained_run",
     "Verdicts": "api.verdicts",
-    "audit": "api",
-    "audit_pictures": "api",
-    "check": "api",
-    "corrupt": "api",
-    "embed": "api",
-    "evaluate": "api",
-    "export": "api",
     "fit_beta_mixture": "functional.mixture",
     "fit_gaussian_mixture": "functional.mixture",
-    "fix": "api",
-    "index": "api",
-    "list_methods": "api",
-    "load": "api",
-    "make_report": "api",
     "partial_transport": "functional.transport",
-    "quick_audit": "api",
-    "register": "api",
     "retrieval_metrics": "functional.recalls",
-    "run_experiment": "api",
-    "search": "api",
-    "train": "api",
-    "undo_fix": "api",
 }
 
 __all__ = [
     "Alignment",
     "InputError",
     "MixtureFit",
+    "SearchableIndex",
     "TrainedRun",
     "Verdicts",
     "__version__",
     "audit",
+    "audit_on_ray",
     "audit_pictures",
+    "audit_shard",
     "check",
     "corrupt",
     "embed",
     "evaluate",
     "export",
+    "export_decisions",
     "fit_beta_mixture",
     "fit_gaussian_mixture",
     "fix",
+    "import_decisions",
     "index",
+    "inspect_machine",
+    "list_encoders",
+    "list_experiments",
     "list_methods",
+    "list_runs",
     "load",
     "make_report",
+    "merge_audit",
+    "merge_embedded",
+    "open_index",
     "partial_transport",
     "quick_audit",
     "register",
     "retrieval_metrics",
+    "review",
+    "review_status",
     "run_experiment",
     "search",
+    "serve",
     "train",
     "undo_fix",
 ]
 
 
-class _Package(ModuleType):
-    """`mispair.audit` and `mispair.search` stay functions when a module of the package of that name is imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("audit", "search") or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mispair' has no attribute {name!r}")
-    return getattr(import_module(f"mispair.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__, {**dict.fromkeys(__all__, "api"), **_HOMES})
 
 
 def __dir__() -> list[str]:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
+from mispair.distributed import gather_rows
 from mispair.errors import InputError
 from mispair.functional.divergence import DIVERGENCES, Divergence, alignment_divergence
-from mispair.gather import gather_rows
 
 Kind = Literal["infonce", "infonce_rce", "sigmoid"]
 _CERTAIN = 1e-7  # how near 0 and 1 the labels of the reverse cross entropy may come

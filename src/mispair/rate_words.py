@@ -18,7 +18,7 @@ def rate_words(rate: float, low: float, high: float, conclusive: bool) -> str:
 
 
 def mended_words(mended: object) -> str:
-    """What to add of pairs that an earlier fix left (see `mispair.audit.fixing.earlier`); nothing of others."""
+    """What to add of pairs that an earlier fix left (see `mispair.auditing.fixing.earlier`); nothing of others."""
     if not isinstance(mended, Mapping):
         return ""
     wrong = mended.get("wrong")

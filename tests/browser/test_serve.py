@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from mispair.review.decisions import read_decisions
-from mispair.serve.app import make_app
-from tests.review.audits import small_audit
-from tests.serve.sites import PAIRS, make_site, png
+from mispair.reviewing.decisions import read_decisions
+from mispair.serving.app import make_app
+from tests.reviewing.audits import small_audit
+from tests.serving.sites import PAIRS, make_site, png
 
 uvicorn = pytest.importorskip("uvicorn")
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -246,7 +246,7 @@ def make_site_again(site, folder):
     """The same site as a new process would open it: the review read from its file."""
     from dataclasses import replace
 
-    from mispair.review.session import ReviewSession
+    from mispair.reviewing.session import ReviewSession
 
     return replace(site, review=ReviewSession(folder, site.review.verdicts))
 

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 import mispair as library
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import open_split
 from mispair.errors import InputError
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
-from tests.audit.planted import planted
+from tests.auditing.planted import planted
 from tests.data.samples import Ran, precomp, run, write_lines
 from tests.synthetic import tiny_config
 

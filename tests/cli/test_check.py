@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mispair.cli.progress import ProgressLine
 from mispair.data.vocabulary import Vocabulary
 from tests.data.picture_samples import picture, write_pictures
 from tests.data.samples import Ran, captions, features, precomp, run, table, write_lines
@@ -67,7 +66,7 @@ def test_the_generated_world_is_the_default_and_clean(mispair: Run, monkeypatch:
     from mispair.data import config
 
     small = config.ScenesConfig(pictures=40)
-    monkeypatch.setattr("mispair.cli.data_options.data_config", lambda **_: config.DataConfig(scenes=small))
+    monkeypatch.setattr("mispair.cli.options.data.data_config", lambda **_: config.DataConfig(scenes=small))
     ran = mispair("check")
     assert ran.code == 0, ran
     assert "scenes" in ran.out
@@ -194,17 +193,6 @@ def test_a_good_index_and_vocabulary(tmp_path: Path, mispair: Run) -> None:
     content = json.loads(ran.out)
     assert content["vocabulary"] == 7
     assert content["splits"][0]["unknown"] == pytest.approx(0.7)
-
-
-def test_progress_is_silent_at_first_and_speaks_later(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressLine() as progress:
-        progress("features", 1, 10)
-        assert capsys.readouterr().err == ""
-        progress._start -= 60.0
-        progress("features", 600, 1200)
-        assert capsys.readouterr().err == "features: 600 of 1,200 (50%), 10/s, 1:00 left\n"
-        progress("features", 6, 10)
-        assert capsys.readouterr().err == "", "a line every few seconds is enough"
 
 
 def test_help_teaches_and_loads_nothing_heavy() -> None:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mispair.audit.facts import Facts
-from mispair.audit.verdict_table import SCHEMA
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.facts import Facts
+from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, NoiseConfig, ScenesConfig, open_split
 from mispair.workflows.audit import origin_of
 from tests.data.samples import Ran, captions, features, precomp, run, write_lines
@@ -294,9 +294,9 @@ def test_limits(tmp_path: Path, mispair: Run) -> None:
 @pytest.mark.parametrize("name", ["metadata.csv", "pairs.csv"])
 def test_pictures_are_found_again(tmp_path: Path, mispair: Run, name: str) -> None:
     """An image folder takes its pictures along; those that an ordinary table names stay, and their place is said."""
-    from mispair.audit.quick import quick_audit
+    import mispair as mp
     from mispair.workflows.report.find_pictures import PicturesById
-    from tests.audit.planted import planted
+    from tests.auditing.planted import planted
     from tests.report.samples import png
 
     (tmp_path / "data" / "images").mkdir(parents=True)
@@ -306,7 +306,7 @@ def test_pictures_are_found_again(tmp_path: Path, mispair: Run, name: str) -> No
     write_lines(tmp_path / "data" / name, ["file_name,caption", *lines])
     a, b, *_ = planted(pairs=101)
     ids = [f"images/{k}.png" for k in range(101)]
-    quick_audit(a, b, image_ids=ids, captions=[f"words {k}" for k in range(101)]).save(tmp_path / "audit")
+    mp.quick_audit(a, b, image_ids=ids, captions=[f"words {k}" for k in range(101)]).save(tmp_path / "audit")
     out = tmp_path / "clean"
     ran = mispair("fix", tmp_path / "audit", "--data", tmp_path / "data", "--action", "drop", "-o", out)
     assert ran.code == 0, ran

@@ -22,3 +22,14 @@ def test_before_the_first_item_no_pace_is_made_up(capsys, monkeypatch):
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "captions: 0 of 533 (0%)"
     assert told[1].endswith("0:00 left")
+
+
+def test_progress_is_silent_at_first_and_speaks_later(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.ProgressLine() as line:
+        line("features", 1, 10)
+        assert capsys.readouterr().err == ""
+        line._start -= 60.0
+        line("features", 600, 1200)
+        assert capsys.readouterr().err == "features: 600 of 1,200 (50%), 10/s, 1:00 left\n"
+        line("features", 6, 10)
+        assert capsys.readouterr().err == "", "a line every few seconds is enough"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mispair.encoders.cache import content_key, open_table
-from mispair.encoders.protocol import Encoded
+from mispair.encoders.protocol import EncoderOutput
 from mispair.errors import InputError
 from tests.encoders.tiny import Tokens, tiny
 
@@ -20,7 +20,7 @@ def fill(table, keys, seed=0):
     values = np.random.default_rng(seed).random((len(keys), *table.shape), np.float32)
     lengths = np.arange(len(keys)) % 4 + 1
     with table.writing() as writer:
-        writer.append(keys, Encoded(values, lengths))
+        writer.append(keys, EncoderOutput(values, lengths))
     return values
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mispair.encoders.own import FunctionEncoder
 from mispair.encoders.pipeline import PictureItem
-from mispair.encoders.protocol import Encoded
+from mispair.encoders.protocol import EncoderOutput
 from tests.pictures.samples import colours, saved
 
 
@@ -32,7 +32,7 @@ class Tokens(FunctionEncoder):
 
     def encode_images(self, prepared, outputs):
         quarters = prepared.reshape(len(prepared), 2, 4, 2, 4, 3).mean((2, 4)).reshape(-1, 4, 3).astype(np.float32)
-        return {"vector": Encoded(quarters.mean(1)), "cells": Encoded(quarters)}
+        return {"vector": EncoderOutput(quarters.mean(1)), "cells": EncoderOutput(quarters)}
 
     def encode_texts(self, texts, outputs):
         values, lengths = np.zeros((len(texts), 4, 2), np.float32), []
@@ -40,7 +40,7 @@ class Tokens(FunctionEncoder):
             words = text.split()[:4] or [""]
             lengths.append(len(words))
             values[row, : len(words)] = [[len(word), 1.0] for word in words]
-        return {"tokens": Encoded(values, np.array(lengths))}
+        return {"tokens": EncoderOutput(values, np.array(lengths))}
 
 
 def pictures(count: int) -> list[PictureItem]:

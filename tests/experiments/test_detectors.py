@@ -10,13 +10,13 @@ import torch
 import yaml
 from typer.testing import CliRunner
 
-from mispair.audit.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
+from mispair.auditing.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
 from mispair.cli.app import app
 from mispair.errors import InputError
-from mispair.experiments.detectors import DETECTORS, _Answer, _measure, run_detectors
+from mispair.experiments.detectors import DETECTORS, _DetectorAnswer, _measure, run_detectors
 from mispair.experiments.spec import load_spec
 from mispair.functional.detection import auroc
-from tests.audit.planted import planted
+from tests.auditing.planted import planted
 
 SMALL = {"data.scenes.pictures": 60, "train.epochs": 2, "train.batch_size": 16, "method.warmup_epochs": 1}
 
@@ -58,7 +58,7 @@ def test_all_are_asked_and_what_was_found_is_kept(spec, tmp_path):
 
 def test_figures_by_hand():
     wrong = np.array([False, False, True, True])
-    found = _measure(_Answer(np.array([0.1, 0.3, 0.2, 0.9]), np.array([False, True, True, True]), 0.6), wrong)
+    found = _measure(_DetectorAnswer(np.array([0.1, 0.3, 0.2, 0.9]), np.array([False, True, True, True]), 0.6), wrong)
     assert found.auroc == pytest.approx(0.75)
     assert found.f1 == pytest.approx(2 * 2 / (3 + 2))
     assert found.rate_error == pytest.approx(0.1)

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from mispair.audit.facts import Damage, Facts
-from mispair.audit.verdict_table import SCHEMA, TRUTH
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.facts import Damage, Facts
+from mispair.auditing.verdict_table import SCHEMA, TRUTH
+from mispair.auditing.verdicts import Verdicts
 from mispair.report.content import (
     Card,
     Costs,
@@ -20,7 +20,7 @@ from mispair.report.content import (
     Gallery,
     History,
     Losses,
-    Pair,
+    PairRow,
     Ranked,
     Recalls,
     ReportPage,
@@ -59,7 +59,7 @@ def full_page(texts=("a dog runs on the beach", "two people at a table"), pictur
     said = [texts[k % len(texts)] for k in range(rows)]
     tile = thumbnail(png(), 96) if pictures else None
     pairs = [
-        Pair(
+        PairRow(
             pair_id=f"{k}:{said[k]}"[:40],
             image_id=said[-1 - k],
             caption=said[k],

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mispair.report import worst_pairs as table
-from mispair.report.content import Pair, WorstPairs
+from mispair.report.content import PairRow, WorstPairs
 from mispair.report.worst_pairs import pair_table
 
 
@@ -17,7 +17,7 @@ def island(page):
 
 
 def row(k, **known):
-    return Pair(f"id{k}", f"image{k // 2}", f"caption {k}", p_mismatch=1 - k / 100, flagged=k < 3, **known)
+    return PairRow(f"id{k}", f"image{k // 2}", f"caption {k}", p_mismatch=1 - k / 100, flagged=k < 3, **known)
 
 
 def test_rows_by_hand():
@@ -63,7 +63,7 @@ def test_the_first_rows_can_be_read_without_scripts():
 def test_texts_stay_in_the_budget(letter, length, count):
     budget, table.TEXT_BUDGET = table.TEXT_BUDGET, 60_000
     try:
-        rows = [Pair(str(k), "i", f"{k} " + letter * length, 0.5, False) for k in range(count)]
+        rows = [PairRow(str(k), "i", f"{k} " + letter * length, 0.5, False) for k in range(count)]
         page = pair_table(WorstPairs(rows, count))
         cut = [text for text in island(page)["texts"] if len(text) > 3]
         body = page[page.index('id="pairs-data"') :]

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from mispair.readback import to_host
+from mispair.device_to_host import to_host
 
 META = torch.device("meta")
 COPIES = {torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default}

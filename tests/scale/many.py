@@ -8,7 +8,7 @@ import numpy as np
 
 from mispair.data.features import FeatureStore
 from mispair.scale.vectors import PairVectors, StoredSide
-from tests.audit.planted import planted
+from tests.auditing.planted import planted
 
 
 def vectors(pairs=3001, *, per_image=1, crowded=0.0, seed=0, width=32, rate=0.3):

@@ -13,7 +13,7 @@ import pytest
 
 from mispair.errors import InputError
 from mispair.progress import silent
-from mispair.scale.judging import About, judge_many
+from mispair.scale.judge_many import AuditContext, judge_many
 from mispair.workflows.pair_vectors import Subject, open_vectors
 from mispair.workflows.ray_audit import audit_on_ray, encode_on_ray, is_raw, list_files
 from mispair.workflows.ray_engine import connected
@@ -39,7 +39,7 @@ def test_a_lost_worker_costs_its_own_shards_and_the_answer_is_that_of_one_proces
     told = []
     found = audit_on_ray(subject, tmp_path / "s", cluster, lambda *said: told.append(said), LostOnce)
     assert (tmp_path / "lost").exists()
-    known = judge_many(open_vectors(subject), About({}))
+    known = judge_many(open_vectors(subject), AuditContext({}))
     assert abs(found.facts.rate - known.facts.rate) < 1e-6
     assert np.abs(found.p_mismatch - known.p_mismatch).max() < 1e-5
     assert {what for what, _, _ in told} >= {"measuring shards", "judging shards"}

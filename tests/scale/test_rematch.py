@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mispair.audit.quick import quick_audit
+from mispair.auditing.embeddings import GivenPairs
+from mispair.auditing.quick import quick_audit
 from mispair.progress import silent
 from mispair.scale import shortlists
-from mispair.scale.judging import About, judge_many
+from mispair.scale.judge_many import AuditContext, judge_many
 from mispair.scale.shortlists import Texts
 from tests.scale.many import vectors
 
@@ -19,9 +20,9 @@ def test_proposals_lead_home_and_agree_with_the_audit_that_compares_all(indexed,
         monkeypatch.setattr(shortlists, "FEW", 300)
         monkeypatch.setattr(shortlists, "_GROUP", 20)
     data, _, belongs = vectors(2201, width=64)
-    verdicts = judge_many(data, About({}))
+    verdicts = judge_many(data, AuditContext({}))
     rows = np.arange(len(data))
-    known = quick_audit(data.image_vectors(rows), data.text_vectors(rows))
+    known = quick_audit(GivenPairs(data.image_vectors(rows), data.text_vectors(rows)))
     partner, wanted = (np.nan_to_num(v.column("proposed_caption_pair"), nan=-1) for v in (verdicts, known))
     there = partner >= 0
     assert there.sum() > 0.8 * 660
@@ -38,7 +39,7 @@ def test_a_swap_mends_both():
     texts = data.texts.store.array
     for one, other in ((3, 700), (55, 1200), (901, 902)):
         texts[[one, other]] = texts[[other, one]]
-    verdicts = judge_many(data, About({}))
+    verdicts = judge_many(data, AuditContext({}))
     assert [verdicts[k].swap_with for k in (3, 700, 55, 1200, 901, 902)] == [700, 3, 1200, 55, 902, 901]
     assert verdicts[3].proposed_caption_pair == 700
     assert verdicts[3].proposed_caption_gain > 0
@@ -49,7 +50,7 @@ def test_an_image_with_several_captions_gets_as_many():
     texts = data.texts.store.array
     ours, theirs = [30, 31, 32], [1500, 1501, 1502]
     texts[[*ours, *theirs]] = texts[[*theirs, *ours]]
-    verdicts = judge_many(data, About({}))
+    verdicts = judge_many(data, AuditContext({}))
     proposed = [verdicts[k].proposed_caption_pair for k in ours]
     assert sum(k in theirs for k in proposed) >= 2
     assert len(set(proposed) - {None}) == len([k for k in proposed if k is not None])
@@ -58,7 +59,7 @@ def test_an_image_with_several_captions_gets_as_many():
 
 def test_few_suspects_cost_nothing():
     data, _, _ = vectors(500, rate=0.0, width=64)
-    verdicts = judge_many(data, About({}))
+    verdicts = judge_many(data, AuditContext({}))
     assert verdicts.facts.rate < 0.05
     assert verdicts.table["proposed_caption_pair"].null_count > 480
 
@@ -96,7 +97,7 @@ def test_widths_that_do_not_divide_are_searched_too(tmp_path, monkeypatch):
 
 def test_progress_is_told():
     told = []
-    judge_many(vectors(1500)[0], About({}), lambda what, done, total: told.append((what, done, total)))
+    judge_many(vectors(1500)[0], AuditContext({}), lambda what, done, total: told.append((what, done, total)))
     assert {what for what, _, _ in told} == {
         "measuring pairs", "shortlisting partners", "rematching", "judging proposals",
     }  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.encoders import registry
 from mispair.workflows.train import train
 from tests.colours import colour_encoder, write_colours

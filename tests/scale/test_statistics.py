@@ -7,7 +7,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mispair.audit.quick import quick_audit
+from mispair.auditing.embeddings import GivenPairs
+from mispair.auditing.quick import quick_audit
 from mispair.errors import InputError
 from mispair.functional.detection import auroc
 from mispair.progress import silent
@@ -46,7 +47,7 @@ def test_the_answer_is_that_of_the_audit_that_holds_everything():
     frame = make_frame(data)
     calibration, p = judged(data, frame, gather(data, frame, silent))
     rows = np.arange(len(data))
-    known = quick_audit(data.image_vectors(rows), data.text_vectors(rows))
+    known = quick_audit(GivenPairs(data.image_vectors(rows), data.text_vectors(rows)))
     assert abs(calibration.estimate.rate - known.facts.rate) < 0.01
     assert auroc(p, wrong) > auroc(known.p_mismatch, wrong) - 0.005
     assert np.abs(p - known.p_mismatch).mean() < 0.02

@@ -8,7 +8,7 @@ import pytest
 from mispair.cli.app import main
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
-from mispair.search.index import Index
+from mispair.searching.index import Index
 from mispair.workflows.index_run import build_index
 from tests.workflows.search_samples import train
 

@@ -13,7 +13,7 @@ import pytest
 from mispair.data import DataConfig, open_split
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
-from mispair.encoders.protocol import Encoded
+from mispair.encoders.protocol import EncoderOutput
 from mispair.errors import InputError
 from mispair.workflows import embed as module
 from mispair.workflows.audit_pictures import audit_pictures
@@ -130,10 +130,10 @@ def test_cells_bring_the_vectors_along(raw: DataConfig, monkeypatch: pytest.Monk
     """What an audit without training needs costs no second pass of the network."""
 
     class Cells(FunctionEncoder):
-        def encode_images(self, prepared: np.ndarray, outputs: Sequence[str]) -> dict[str, Encoded]:
+        def encode_images(self, prepared: np.ndarray, outputs: Sequence[str]) -> dict[str, EncoderOutput]:
             vectors = super().encode_images(prepared, ("vector",))["vector"].values
             made = {"vector": vectors, "cells": np.repeat(vectors[:, None], 4, 1)}
-            return {output: Encoded(made[output]) for output in outputs}
+            return {output: EncoderOutput(made[output]) for output in outputs}
 
     one = colour_encoder()
     encoder = Cells("colours", "1", images=one._images, texts=one._texts, joint=True, side=8)

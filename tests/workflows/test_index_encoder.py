@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 import mispair as mp
-from mispair.search.query import search_text
+from mispair.searching.query import search_text
 from mispair.workflows.site import open_site
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import mispair as mp
 from mispair.data import DataConfig, ScenesConfig
-from mispair.search.index import Index
+from mispair.searching.index import Index
 from mispair.workflows.index_run import build_index
 from mispair.workflows.site import open_site
 

@@ -11,8 +11,8 @@ from mispair.config.load import load_config
 from mispair.data import open_split
 from mispair.data.readers.dispatch import given_pairs, open_pairing
 from mispair.errors import InputError
-from mispair.review.decisions import DecisionLog
-from mispair.review.identity import pairs_identity
+from mispair.reviewing.decisions import DecisionLog
+from mispair.reviewing.identity import pairs_identity
 from mispair.runtime.engine import Engine
 from mispair.workflows.known_pairs import known_pairs
 from mispair.workflows.train import train

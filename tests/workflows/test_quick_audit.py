@@ -11,7 +11,7 @@ from mispair.errors import InputError
 from mispair.scale import frame
 from mispair.workflows import quick_audit as module
 from mispair.workflows.quick_audit import quick_audit_files
-from tests.audit.planted import planted
+from tests.auditing.planted import planted
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import mispair as mp
-from mispair.review.session import ReviewSession
-from mispair.serve.app import make_app
+from mispair.reviewing.session import ReviewSession
+from mispair.serving.app import make_app
 from mispair.workflows.site import open_review, open_site
 from tests.pictures.samples import bomb
 

@@ -36,7 +36,7 @@ from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("functional", "methods", "audit", "models", "runtime", "data")
+PACKAGES = ("functional", "methods", "auditing", "models", "runtime", "data")
 STORE = ROOT / ".mutants"
 PATIENCE = 30.0  # seconds
 FLOOR = 0.85

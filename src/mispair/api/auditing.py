@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import nn
 
-    from mispair.audit.fixing import Fixed
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.fixing import Fixed
+    from mispair.auditing.verdicts import Verdicts
     from mispair.data import DataConfig, PairData
     from mispair.models import InputSizes
     from mispair.protocols import RetrievalModel
@@ -85,15 +85,13 @@ def quick_audit(
         >>> verdicts = mp.quick_audit("image_vector", "text_vector", captions="caption", table=frame)
         >>> verdicts.fix("drop", "clean", data="pairs.csv")
     """
+    from mispair.auditing.embeddings import GivenPairs
     from mispair.progress import silent
     from mispair.workflows.quick_audit import quick_audit as judge_embeddings
     from mispair.workflows.report.verdicts import with_report
 
-    return with_report(
-        judge_embeddings(
-            image_embeddings, text_embeddings, captions=captions, image_ids=image_ids, table=table, tell=tell or silent
-        )
-    )
+    pairs = GivenPairs(image_embeddings, text_embeddings, captions, image_ids, table)
+    return with_report(judge_embeddings(pairs, tell=tell or silent))
 
 
 def fix(
@@ -126,14 +124,14 @@ def fix(
         >>> mp.fix("audit", "drop", "clean").kept
     """
     from mispair.api.data_section import data_section
-    from mispair.audit.fixing import fix_data
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.fixing import fix_data
+    from mispair.auditing.verdicts import Verdicts
 
     named = None if data is None else data_section(data, {})
     judged = verdicts if isinstance(verdicts, Verdicts) else Verdicts.load(verdicts)
     captions: dict[int, str] = {}
     if decisions is not None:
-        from mispair.review.applied import apply_decisions
+        from mispair.reviewing.applied import apply_decisions
         from mispair.workflows.review import decisions_of
 
         applied = apply_decisions(judged, decisions_of(judged, Path(decisions)).standing)
@@ -157,7 +155,7 @@ def undo_fix(fixed: PathLike, out: PathLike) -> Path:
     Example:
         >>> mp.undo_fix("clean", "original")
     """
-    from mispair.audit.fixing import undo_fix as undo
+    from mispair.auditing.fixing import undo_fix as undo
 
     undo(Path(fixed), Path(out))
     return Path(out)

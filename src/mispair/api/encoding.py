@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mispair.api.data_section import data_section
+from mispair.errors import InputError
 
 if TYPE_CHECKING:
     from mispair.data import DataConfig
@@ -33,6 +34,7 @@ def embed(
     device: str = "auto",
     missing: str | None = None,
     columns: Mapping[str, str] | None = None,
+    shard: str | None = None,
     tell: Tell | None = None,
 ) -> DataConfig:
     """Encode the pictures of a data set, once; what was encoded before is read from the cache.
@@ -49,6 +51,7 @@ def embed(
         batch, workers, device: pictures encoded at a time, threads that decode, and where.
         missing: "refuse" or "skip" pairs whose picture cannot be had or decoded.
         columns: names of the columns image, caption, split and id.
+        shard: the i-th of n shares of the data alone, "3/7", into `out`; `mispair.merge_embedded` makes one of all.
         tell: called with what is being done, how much of it is done, and how much there is.
 
     Returns:
@@ -63,11 +66,15 @@ def embed(
     from mispair.progress import silent
     from mispair.workflows.embed import Encoding, encode_data
     from mispair.workflows.embed_folder import embed as embed_folder
+    from mispair.workflows.shards import parse_shard
 
     config = data_section(data, {"images": images, "missing": missing, "columns": columns})
     how = Encoding(encoder, cells, texts, batch, workers, device)
     if out is not None:
-        return embed_folder(config, how, Path(out), tell or silent).config
+        cut = None if shard is None else parse_shard(shard)
+        return embed_folder(config, how, Path(out), tell or silent, cut).config
+    if shard is not None:
+        raise InputError("a shard is written into a folder of its own: name it with out=")
     return encode_data(config, how, tell or silent).config
 
 

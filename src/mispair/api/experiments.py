@@ -23,18 +23,20 @@ def run_experiment(
     seeds: int = 3,
     jobs: int = 1,
     only: Sequence[str] = (),
+    quick: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> str:
     """Run every cell of an experiment that is not finished, and render its table.
 
     Args:
-        spec: a name that `mispair experiments list` shows, or a YAML file.
+        spec: a name that `mispair.list_experiments()` has, or a YAML file.
         out: folder of the grid; the same one goes on.
         data: the data: a folder, a table, or "scenes".
         kind: whose settings to take where the name of the data is none.
         seeds: runs of every cell; seed s also draws the mismatches.
         jobs: cells at a time, one thread each.
         only: some cells: ["row=plain,l2rm", "column=0.4"].
+        quick: a first look: one seed of the cells the experiment names for it.
         say: called with a line of news now and then.
 
     Returns:
@@ -47,12 +49,15 @@ def run_experiment(
     Example:
         >>> print(mp.run_experiment("main", "out/main", seeds=1))
     """
+    from mispair.experiments.detectors import run_detectors
     from mispair.experiments.run import Listener, plan_experiment, run_plan, write_tables
+    from mispair.experiments.spec import load_spec
 
-    plan = plan_experiment(spec, Path(out), data=data, kind=kind, seeds=seeds, only=only)
-    failures, stopped = run_plan(
-        plan, Listener(say or (lambda line: None)), jobs=jobs, command="mispair.run_experiment"
-    )
+    hear = say or (lambda line: None)
+    if load_spec(spec)[0].compares == "detectors":
+        return run_detectors(spec, data, Path(out), seeds=seeds, only=only, quick=quick, say=hear)
+    plan = plan_experiment(spec, Path(out), data=data, kind=kind, seeds=seeds, only=only, quick=quick)
+    failures, stopped = run_plan(plan, Listener(hear), jobs=jobs, command="mispair.run_experiment")
     if stopped:
         raise KeyboardInterrupt("stopped and saved; the same call goes on")
     if failures:

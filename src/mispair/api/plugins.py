@@ -1,4 +1,4 @@
-"""The methods there are, and how another package adds its own."""
+"""How another package, or a notebook, adds a method or a backbone of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from mispair.errors import InputError
 if TYPE_CHECKING:
     from torch import nn
 
-    from mispair.methods.about import About
     from mispair.models import InputSizes
     from mispair.section import Section
 
@@ -19,20 +18,6 @@ if TYPE_CHECKING:
     Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
 
 T = TypeVar("T")
-
-
-def list_methods() -> list[About]:
-    """The methods there are, built-in ones first, then those of other packages.
-
-    Returns:
-        `About` of each: name, paper, year, networks, cost relative to plain training, what becomes of a pair.
-
-    Example:
-        >>> [method.name for method in mp.list_methods()]
-    """
-    from mispair.methods import METHODS
-
-    return [cls.about for cls in METHODS.everybody()[0].values()]
 
 
 def register(cls: type[T]) -> type[T]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mispair.data import DataConfig
     from mispair.encoders.protocol import Encoder
     from mispair.models import InputSizes
+    from mispair.retrieval.scoring import Precision
     from mispair.runtime.trainer import EpochReport
     from mispair.section import Section
     from mispair.workflows.trained_run import TrainedRun
@@ -164,22 +165,24 @@ def load(run: PathLike, *, model: Model | None = None, device: str | None = None
 
 
 def evaluate(
-    run: PathLike | TrainedRun,
+    run: PathLike | TrainedRun | Sequence[PathLike | TrainedRun],
     split: str = "test",
     *,
     data: PathLike | DataConfig | None = None,
     folds: int | None = None,
     shortlist: int | None = None,
+    precision: Precision = "fp32",
 ) -> dict[str, float]:
-    """Recalls of a run on a split, in percent, and their sum.
+    """Recalls of a run, or of several together, on a split, in percent, and their sum.
 
     Args:
-        run: a run folder, or what `mispair.load` gave.
+        run: a run folder, or what `mispair.load` gave; of a list the mean score ranks, as an ensemble (SGRAF).
         split: which split to rank.
         data: other data than the run's own: a path, read as the run reads its own and its pictures encoded likewise, or
             a `mispair.data.DataConfig`.
         folds: average over so many equal galleries (COCO 1K: 5).
         shortlist: score only so many candidates per query with the full model.
+        precision: "fp32", or "bf16" where the processor has it.
 
     Returns:
         i2t_r1, i2t_r5, i2t_r10, t2i_r1, t2i_r5, t2i_r10, rsum, ...
@@ -187,11 +190,13 @@ def evaluate(
     Example:
         >>> mp.evaluate("runs/a")["rsum"]
     """
+    from mispair.workflows.evaluate_runs import evaluate_runs
     from mispair.workflows.other_data import other_data
 
-    loaded = load(run) if isinstance(run, (str, os.PathLike)) else run
-    other = None if data is None else other_data(loaded, data)
-    return loaded.evaluate(split, data=other, folds=folds, shortlist=shortlist)
+    runs = run if isinstance(run, Sequence) and not isinstance(run, str) else [run]
+    loaded = [load(one) if isinstance(one, (str, os.PathLike)) else one for one in runs]
+    others = [None if data is None else other_data(one, data) for one in loaded]
+    return evaluate_runs(loaded, split, others, folds=folds, shortlist=shortlist, precision=precision)[0]
 
 
 def _configured(

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli import encode_options, shard_options, train_options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options import encoding as encode_options
+from mispair.cli.options import shards as shard_options
+from mispair.cli.options import training as train_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
+    from mispair.data.config import DataConfig
     from mispair.workflows.embed import Encoding
 
 
@@ -48,8 +51,8 @@ def audit(
     address: str | None = shard_options.ADDRESS,
     *,
     training: train_options.TrainingOptions,
-    table: options.TableOptions,
-    pictures: options.PictureOptions,
+    table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
     encode: encode_options.EncodeBothOptions,
 ) -> None:
     """Judge every pair: the probability that it is mismatched, what it should have been, what kind of damage there is.
@@ -73,7 +76,7 @@ def audit(
       mispair audit shards --engine ray -o audit                    pictures in Parquet or tar files, on a Ray cluster
     """
     from mispair.atomic import refuse_unwritable
-    from mispair.audit.audit_folder import AuditFolder
+    from mispair.auditing.audit_folder import AuditFolder
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
     from mispair.runtime.engine import leads
@@ -94,15 +97,20 @@ def audit(
     if engine is not None or shard is not None or statistics is not None:
         if train or truth or folds or truth_column or budget or csv or said.keys() - {"device"}:
             raise InputError("a shard is judged as it is: leave training, --folds, --truth, --budget and --csv out")
-        what = target, embeddings, data, described, split
+        named = _named(data, described)
+        vectors = None if embeddings is None else (str(embeddings[0]), str(embeddings[1]))
         with ProgressLine() as progress:
             if engine is None:
-                typer.echo(shard_options.judge_shard(*what, shard, statistics, progress))
+                typer.echo(_judge_shard(target, vectors, named, split, shard, statistics, progress))
                 return
-            place = statistics or out / "shards"
-            verdicts = shard_options.judge_on_engine(
-                engine, *what, encode.encoder, encode.workers, address, place, progress
-            )
+            if engine != "ray":
+                raise InputError(f"--engine is ray, got {engine!r}")
+            from mispair.workflows.ray_audit import audit_with_ray
+
+            verdicts = audit_with_ray(
+                target, vectors, named, split, statistics or out / "shards",
+                encoder=encode.encoder, workers=encode.workers, address=address, tell=progress,
+            )  # fmt: skip
         verdicts.save(out)
         print_verdicts(verdicts, out, None, as_json)
         return
@@ -142,14 +150,37 @@ def audit(
     print_verdicts(verdicts, out, budget, as_json)
 
 
+def _named(data: str | None, table: dict[str, Any]) -> DataConfig | None:
+    """The table that --data names, as the other options describe it."""
+    if data is None and table:
+        raise InputError("features, ids and columns describe a table: name it with --data")
+    return None if data is None else data_options.data_config(path=data, **table)
+
+
+def _judge_shard(
+    target: str | None,
+    embeddings: tuple[str, str] | None,
+    data: DataConfig | None,
+    split: str | None,
+    shard: str | None,
+    statistics: Path | None,
+    progress: ProgressLine,
+) -> str:
+    from mispair.workflows.pair_vectors import subject_of
+    from mispair.workflows.shards import judge_shard, parse_shard
+
+    if shard is None or statistics is None:
+        raise InputError("a shard needs both options: --shard 3/7 --statistics FOLDER")
+    cut = parse_shard(shard)
+    return judge_shard(subject_of(target, embeddings, data, split), cut, statistics, progress)
+
+
 def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], progress: ProgressLine) -> Verdicts:
     from mispair.workflows.quick_audit import quick_audit_files
 
-    if data is None and table:
-        raise InputError("features, ids and columns describe a table: name it with --data")
+    named = _named(data, table)
     if "features" in table:
         raise InputError("--embeddings brings the vectors: leave --features out")
-    named = None if data is None else options.data_config(path=data, **table)
     return quick_audit_files(first, second, data=named, tell=progress)
 
 
@@ -160,7 +191,7 @@ def _is_pictures(files: dict[str, Any]) -> bool:
     from mispair.workflows.embed import needs_encoding
 
     path = Path(files["path"])
-    config = options.data_config(**files)
+    config = data_options.data_config(**files)
     if RunFolder(path).begun or not path.exists() or not any(reader.recognises(config) for reader in READERS):
         return False
     try:
@@ -188,7 +219,7 @@ def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLi
         f"judged by the encoder '{how.encoder}' alone: nothing is trained on this data (--train does, and sees more)",
         err=True,
     )
-    return audit_pictures(options.data_config(**files), how, tell=progress)
+    return audit_pictures(data_options.data_config(**files), how, tell=progress)
 
 
 def _refuse_data(target: str) -> None:
@@ -225,7 +256,7 @@ def _judge(
         typer.echo(f"note: {unfinished}", err=True)
     config = loaded.config.data
     if data is not None:
-        config = read_as(loaded, options.other_data(config, data, table), progress)
+        config = read_as(loaded, data_options.other_data(config, data, table), progress)
     return audit_run(loaded, config, split=split, folds=folds, truth=truth, tell=progress)
 
 

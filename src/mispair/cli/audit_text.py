@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from mispair.audit.verdicts import Verdict, Verdicts
+    from mispair.auditing.verdicts import Verdict, Verdicts
 
 
 def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: bool) -> None:
@@ -19,8 +19,8 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
     from rich.console import Console
     from rich.markup import escape
 
-    from mispair.audit.audit_folder import AuditFolder
-    from mispair.audit.fixing.expectation import advise
+    from mispair.auditing.audit_folder import AuditFolder
+    from mispair.auditing.fixing.expectation import advise
 
     if budget is not None:
         verdicts.to_csv(AuditFolder(out).look_file, look=budget)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 
 if TYPE_CHECKING:
     from mispair.data.inspection.check import Inspection
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @grouped
 def check(
-    data: str = options.DATA,
-    second: str | None = options.SECOND,
-    sides: str = options.SIDES,
+    data: str = data_options.DATA,
+    second: str | None = data_options.SECOND,
+    sides: str = data_options.SIDES,
     noise: str | None = typer.Option(None, help="A noise index (.npy) to check against the train split."),
     vocabulary: str | None = typer.Option(None, help="A vocabulary (.json) to check against the captions."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of tables."),
     *,
-    table: options.TableOptions,
-    pictures: options.PictureOptions,
+    table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
 ) -> None:
     """Read a data set once and say what is in it, and what to look at before training.
 
@@ -44,7 +44,7 @@ def check(
     from mispair.cli.progress import ProgressLine
     from mispair.data.inspection.check import check_data
 
-    config = options.data_config(
+    config = data_options.data_config(
         path=data,
         second=second,
         **table.section(),

@@ -8,15 +8,15 @@ from typing import Any
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 
 @grouped
 def corrupt(
-    data: str = options.DATA,
-    second: str | None = options.SECOND,
+    data: str = data_options.DATA,
+    second: str | None = data_options.SECOND,
     rate: float = typer.Option(0.0, help="Share of images (protocol image) or pairs chosen, between 0 and 1."),
     protocol: str = typer.Option("image", help="image: move images with all captions; caption: move captions singly."),
     seed: int = typer.Option(0, help="The same seed gives the same index."),
@@ -28,7 +28,7 @@ def corrupt(
     force: bool = typer.Option(False, "--force", help="Overwrite the output file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of a table."),
     *,
-    table: options.TableOptions,
+    table: data_options.TableOptions,
 ) -> None:
     """Make mismatched pairs on purpose and write them as an index file, in the published layout.
 
@@ -51,7 +51,7 @@ def corrupt(
         noise["protocol"] = protocol
     if rate == 0.0 and start is None:
         raise InputError(f"--rate is missing: expected the share to corrupt, for instance --rate {0.4}")
-    config = options.data_config(
+    config = data_options.data_config(
         path=data,
         second=second,
         **table.section(),

@@ -6,21 +6,22 @@ from pathlib import Path
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli import encode_options, shard_options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options import encoding as encode_options
+from mispair.cli.options import shards as shard_options
+from mispair.cli.options.grouping import grouped
 
 
 @grouped
 def embed(
-    data: str = typer.Argument(..., help=options.DATA_HELP),
+    data: str = typer.Argument(..., help=data_options.DATA_HELP),
     out: Path = typer.Option(Path("features"), "-o", "--out", help="The new folder; every verb takes it as DATA."),
     device: str | None = typer.Option(None, "--device", help="auto, cpu, cuda or mps.", rich_help_panel="Pictures"),
     shard: str | None = shard_options.SHARD,
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines."),
     *,
-    columns: options.ColumnOptions,
-    pictures: options.PictureOptions,
+    columns: data_options.ColumnOptions,
+    pictures: data_options.PictureOptions,
     encode: encode_options.EncodeOptions,
 ) -> None:
     """Encode pictures and captions once, into a folder that train, audit and evaluate read.
@@ -45,7 +46,7 @@ def embed(
     from mispair.workflows.embed_folder import embed as embed_data
     from mispair.workflows.shards import parse_shard
 
-    config = options.data_config(
+    config = data_options.data_config(
         path=data,
         **columns.section(),
         **pictures.section(),

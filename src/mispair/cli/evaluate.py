@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 
 
 @grouped
@@ -22,8 +22,8 @@ def evaluate(
     precision: str = typer.Option("fp32", help="fp32 is exact; bf16 is faster where the processor has it."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of the table."),
     *,
-    table: options.TableOptions,
-    pictures: options.PictureOptions,
+    table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
 ) -> None:
     """Rank every image against every text of a split with the best model of a run.
 
@@ -37,20 +37,17 @@ def evaluate(
 
       mispair evaluate runs/f30k-sgr --shortlist 40              two stages: a cheap one proposes, the model decides
     """
-    from functools import partial
     from typing import cast
 
     from mispair.cli.progress import ProgressLine
     from mispair.errors import InputError
-    from mispair.retrieval.evaluate import RecallEvaluator
     from mispair.retrieval.scoring import Precision
+    from mispair.workflows.evaluate_runs import evaluate_runs
     from mispair.workflows.other_data import read_as
     from mispair.workflows.trained_run import load_run
 
     if precision not in ("fp32", "bf16"):
         raise InputError(f"--precision must be fp32 or bf16, got {precision!r}")
-    if shortlist is not None and len(runs) > 1:
-        raise InputError("--shortlist ranks with one run: several would each propose other candidates")
     described = table.section() | pictures.section()
     if described and data is None:
         raise InputError("features, ids, columns and images describe other data: name it with --data")
@@ -59,25 +56,14 @@ def evaluate(
         unfinished = run.unfinished_note()
         if unfinished is not None:
             typer.echo(f"note: {unfinished}", err=True)
-    # Each run reads words by its own vocabulary, so each scores its own view of the same split.
-    total = None
     with ProgressLine() as progress:
-        for run in loaded:
-            other = (
-                None if data is None else read_as(run, options.other_data(run.config.data, data, described), progress)
-            )
-            evaluator = RecallEvaluator(
-                run.open_split(split, other),
-                folds,
-                shortlist=shortlist,
-                precision=cast(Precision, precision),
-                progress=partial(progress, f"scoring {run.folder.name}"),
-            )
-            scores = evaluator.scores(run.models)
-            total = scores if total is None else total + scores
-    assert total is not None
-    metrics = evaluator.metrics(total / len(loaded))
-    staged = evaluator.shortlisted if shortlist is not None else None
+        others = [
+            None if data is None else read_as(run, data_options.other_data(run.config.data, data, described), progress)
+            for run in loaded
+        ]
+        metrics, staged = evaluate_runs(
+            loaded, split, others, folds=folds, shortlist=shortlist, precision=cast(Precision, precision), tell=progress
+        )
     if as_json:
         import json
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def fix(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     *,
-    table: options.TableOptions,
+    table: data_options.TableOptions,
 ) -> None:
     """Write the data set back in the format it came in, without its mismatched pairs or with better captions.
 
@@ -74,21 +74,21 @@ def _fix(
     console: Console,
     as_json: bool,
 ) -> None:
-    from mispair.audit.fixing import fix_data
-    from mispair.audit.fixing.actions import ACTIONS
-    from mispair.audit.fixing.expectation import advise
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.fixing import fix_data
+    from mispair.auditing.fixing.actions import ACTIONS
+    from mispair.auditing.fixing.expectation import advise
+    from mispair.auditing.verdicts import Verdicts
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")
     if action is None:
         raise InputError(f"--action is missing; it is one of {', '.join(ACTIONS)}")
     verdicts = Verdicts.load(audit)
-    config = None if data is None else options.data_config(**data)
+    config = None if data is None else data_options.data_config(**data)
     threshold, min_weight, min_gain = limits
     captions: dict[int, str] = {}
     if decisions is not None:
-        from mispair.review.applied import apply_decisions
+        from mispair.reviewing.applied import apply_decisions
         from mispair.workflows.review import decisions_of
 
         decided = decisions_of(verdicts, decisions)
@@ -128,7 +128,7 @@ def _fix(
 
 
 def _undo(fixed: Path, out: Path, console: Console, as_json: bool) -> None:
-    from mispair.audit.fixing import undo_fix
+    from mispair.auditing.fixing import undo_fix
 
     patch = undo_fix(fixed, out)
     if as_json:

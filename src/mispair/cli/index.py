@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from mispair.cli import data_options as options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 
@@ -29,8 +29,8 @@ def index(
     as_json: bool = typer.Option(False, "--json", help="Print the manifest as JSON."),
     encoder: str | None = typer.Option(None, help="What encodes pictures; mispair encoders lists them."),
     *,
-    table: options.TableOptions,
-    pictures: options.PictureOptions,
+    table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
 ) -> None:
     """Encode every image and text once and keep the vectors for search.
 
@@ -47,7 +47,7 @@ def index(
 
       mispair index index --parquet vectors.parquet                         for a vector database
     """
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
 
     described = table.section() | pictures.section()
@@ -62,7 +62,7 @@ def index(
 
             if data is not None:
                 raise InputError(f"with --encoder the data is the argument: mispair index {data} --encoder {encoder}")
-            config = options.data_config(path=source, **described)
+            config = data_options.data_config(path=source, **described)
             manifest = build_encoder_index(config, out, Encoding(encoder), verdicts, progress)
             encoded = ""
         else:
@@ -72,7 +72,7 @@ def index(
             if described and data is None:
                 raise InputError("features, ids, columns and images describe other data: name it with --data")
             loaded = load_run(source)
-            other = None if data is None else options.other_data(loaded.config.data, data, described)
+            other = None if data is None else data_options.other_data(loaded.config.data, data, described)
             made = build_index(loaded, out, other, verdicts, progress)
             manifest = made.manifest
             encoded = f" ({made.encoded:,} images and texts encoded, {made.kept:,} kept)" if made.kept else ""
@@ -84,8 +84,8 @@ def index(
 
 
 def _export(index: Path, out: Path) -> None:
-    from mispair.search.export import export_parquet
-    from mispair.search.index import Index
+    from mispair.searching.export import export_parquet
+    from mispair.searching.index import Index
 
     rows = export_parquet(Index.open(index), out)
     typer.echo(f"{rows:,} pairs written to {out}: id, image_vector, text_vector and what is known of each")

@@ -27,10 +27,9 @@ def merge(
       mispair merge part-* -o features         folders of mispair embed --shard
     """
     from mispair.cli.progress import ProgressLine
+    from mispair.workflows.embed_shards import NAME, merge_embedded
 
-    if any((folder / "shard.json").exists() for folder in folders):
-        from mispair.workflows.embed_shards import merge_embedded
-
+    if any((folder / NAME).exists() for folder in folders):
         if out is None:
             raise InputError("say where the features of the whole set go: mispair merge ... -o features")
         rows, pictures = merge_embedded(folders, out)
@@ -39,8 +38,8 @@ def merge(
     if len(folders) != 1:
         raise InputError("shards of an audit meet in one folder, the one that --statistics named: name that one alone")
     from mispair.atomic import refuse_unwritable
-    from mispair.audit.audit_folder import AuditFolder
-    from mispair.audit.verdicts import Verdicts
+    from mispair.auditing.audit_folder import AuditFolder
+    from mispair.auditing.verdicts import Verdicts
     from mispair.scale.shard_folder import ShardFolder
     from mispair.workflows.shards import merge_shards
 

@@ -44,9 +44,14 @@ class ProgressLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the bar off the terminal: something else is printed now."""
         if self._live and self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+            self._shown = False
 
 
 def _rate(rate: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
 
 import typer
 
@@ -40,10 +39,7 @@ def review(
 
       mispair fix audit --action drop --decisions audit/decisions.jsonl -o clean
     """
-    from mispair.serve.app import require_fastapi, run_server
-    from mispair.serve.limits import refuse_open_host
     from mispair.workflows.review import export_decisions, import_decisions, review_status
-    from mispair.workflows.site import open_review
 
     if export is not None and import_ is not None:
         raise InputError("--export and --import are two errands: give one of them")
@@ -56,16 +52,9 @@ def review(
     if status:
         typer.echo(review_status(audit, decisions))
         return
-    refuse_open_host(host, token)
-    require_fastapi()
-    site = open_review(audit, pictures, decisions)
-    assert site.review is not None
-    if site.review.note is not None:
-        typer.echo(f"{site.review.log.path}: {site.review.note}", err=True)
+    from mispair.workflows.serving import serve_review
 
-    def ready(address: str) -> None:
-        asked = [f"token={token}"] if token else []
-        asked += [f"reviewer={quote(reviewer)}"] if reviewer else []
-        typer.echo(f"Review: {address}review{'?' + '&'.join(asked) if asked else ''}  (Ctrl-C ends it)")
-
-    run_server(site, host, port, token, ready)
+    serve_review(
+        audit, reviewer, decisions, pictures, host=host, port=port, token=token,
+        say=typer.echo, warn=lambda line: typer.echo(line, err=True),
+    )  # fmt: skip

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.errors import InputError
-
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -22,20 +20,9 @@ def runs(
     """Compare runs in one table: what they are, how far they came, what they reached."""
     import json
 
-    from mispair.runtime.run_folder import CONFIG, RunFolder
+    from mispair.workflows.list_runs import list_runs
 
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; 'mispair train' makes runs/ when it first trains")
-    listed, there = [], [path for path in sorted(folder.iterdir()) if RunFolder(path).begun]
-    for path in there:
-        try:
-            listed.append(_read(path))
-        except InputError as error:  # one damaged run does not hide the others
-            typer.echo(f"left out: {error}", err=True)
-    if there and not listed:
-        raise InputError(f"no run in {folder} can be read")
-    if not listed:
-        raise InputError(f"{folder} holds no runs: no folder in it has a {CONFIG}")
+    listed = list_runs(folder, lambda why: typer.echo(f"left out: {why}", err=True))
     if as_json:
         typer.echo(json.dumps(listed))
         return
@@ -78,29 +65,6 @@ def _table(listed: list[dict[str, Any]], folder: str, wide: bool) -> Table:
     if not all(run["finished"] for run in listed):
         table.caption, table.caption_justify = "... not finished", "left"
     return table
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    from mispair.config.load import load_config
-    from mispair.runtime.run_folder import RunFolder
-
-    run = RunFolder(folder)
-    config, events, summary = load_config(run.config_file), run.epochs(), run.summary
-    return {
-        "run": folder.name,
-        "method": config.method.name,
-        "model": config.model.name,
-        "noise": summary.get("noise", {}).get("rate") or (config.data.noise.rate if config.data.noise else None),
-        "dev_rsum": max((e["dev"]["rsum"] for e in events), default=None),
-        "test_rsum": summary.get("test", {}).get("rsum"),
-        "estimated_rate": summary.get("mismatch_rate") if "conclusive" in summary else None,
-        "networks": summary.get("cost", {}).get("networks_scored"),
-        "passes": summary.get("cost", {}).get("passes"),
-        "protocol": summary.get("noise", {}).get("protocol"),
-        "epochs_done": len(events),
-        "epochs": config.train.epochs,
-        "finished": bool(summary),
-    }
 
 
 def _number(value: float | None, digits: int) -> str:

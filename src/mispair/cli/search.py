@@ -10,8 +10,8 @@ import typer
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
-    from mispair.search.index import Index
-    from mispair.search.query import SearchResult
+    from mispair.searching.index import Index
+    from mispair.searching.query import SearchResult
 
 
 def search(
@@ -37,8 +37,7 @@ def search(
 
       mispair search index "a red circle" --html found.html
     """
-    from mispair.search.index import Index, Side
-    from mispair.search.query import search_pair, search_picture, search_text
+    from mispair.workflows.searchable_index import SearchableIndex
 
     asked = [name for name, value in (("words", text), ("--image", image), ("--pair", pair)) if value is not None]
     if len(asked) != 1:
@@ -47,31 +46,11 @@ def search(
 
     if thumbnails not in ("auto", "none", *WAYS):
         raise InputError(f"--thumbnails is auto, none, {', '.join(WAYS)}; got {thumbnails!r}")
-    opened = Index.open(index)
-    side: Side = "texts" if captions else "images"
-    if pair is not None:
-        result = search_pair(opened, pair, count, "images", side)
-    else:
-        from mispair.workflows.search import encoder_of
-
-        encoder = encoder_of(opened)
-        if image is not None:
-            result = search_picture(opened, encoder, _bytes(image), count, side)
-        else:
-            assert text is not None
-            result = search_text(opened, encoder, text, count, side)
+    opened = SearchableIndex.open(index)
+    result = opened.search(image if text is None else text, count, "texts" if captions else "images", pair=pair)
     if not as_json and not captions:
         _draw(result, opened, thumbnails)
     _show(result, opened.folder, as_json, html, text or (image.name if image else f"pair {pair}"))
-
-
-def _bytes(path: Path) -> bytes:
-    from mispair.pictures.decode import Broken, read_picture
-
-    data = read_picture(path)
-    if isinstance(data, Broken):
-        raise InputError(f"{path}: {data.reason}; give a picture file")
-    return data
 
 
 def _draw(result: SearchResult, index: Index, asked: str) -> None:

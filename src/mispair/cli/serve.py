@@ -29,17 +29,12 @@ def serve(
       mispair serve audit --port 8080          its review too, under /review
     """
     from mispair.cli.progress import ProgressLine
-    from mispair.serve.app import require_fastapi, run_server
-    from mispair.serve.limits import refuse_open_host
-    from mispair.workflows.site import open_site
+    from mispair.workflows.serving import serve_folder
 
-    refuse_open_host(host, token)
-    require_fastapi()
     with ProgressLine() as progress:
-        site = open_site(folder, audit, pictures, progress)
-    run_server(site, host, port, token, lambda address: _ready(address, token, "", "Search"))
 
+        def say(line: str) -> None:
+            progress.clear()
+            typer.echo(line)
 
-def _ready(address: str, token: str | None, page: str, what: str) -> None:
-    where = f"{address}{page}" + (f"?token={token}" if token else "")
-    typer.echo(f"{what}: {where}  (Ctrl-C ends it)")
+        serve_folder(folder, audit, pictures, host=host, port=port, token=token, say=say, tell=progress)

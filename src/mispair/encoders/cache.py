@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import write_text
-from mispair.encoders.protocol import Encoded, Encoder
+from mispair.encoders.protocol import Encoder, EncoderOutput
 from mispair.errors import InputError
 
 FORMAT = 1
@@ -159,7 +159,7 @@ class CacheWriter:
             os.close(self._lock)  # gives the lock back, as the end of the process does
             self._lock = None
 
-    def append(self, keys: Sequence[bytes], encoded: Encoded) -> None:
+    def append(self, keys: Sequence[bytes], encoded: EncoderOutput) -> None:
         """Rows that are not there yet, values (n, *shape). A full disk leaves the table as it was."""
         table = self._table
         assert encoded.values.shape == (len(keys), *table.shape), (encoded.values.shape, table.shape)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.encoders.protocol import Encoded
+from mispair.encoders.protocol import EncoderOutput
 from mispair.encoders.sentences import Pooling, read_pooling
 from mispair.encoders.weights import PICTURE_FAMILIES, REMEDY, Weights
 from mispair.errors import InputError
@@ -64,20 +64,20 @@ class HubEncoder:
         grid = np.broadcast_to(np.asarray(made["spatial_shapes"][0], np.float32), (len(pixels), 2))
         return np.concatenate([pixels, mask, grid], 1)
 
-    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         import torch
 
         with torch.inference_mode(), self._products():
             pixels = torch.from_numpy(np.ascontiguousarray(prepared)).to(self._device)
             pooled, patches, grids = self._see(pixels)
-            made: dict[str, Encoded] = {}
+            made: dict[str, EncoderOutput] = {}
             if "vector" in outputs:
-                made["vector"] = Encoded(_array(pooled))
+                made["vector"] = EncoderOutput(_array(pooled))
             if "cells" in outputs:
-                made["cells"] = Encoded(_array(self._average(patches, grids)))
+                made["cells"] = EncoderOutput(_array(self._average(patches, grids)))
         return made
 
-    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         import torch
 
         siglip = self.fills_with_padding
@@ -85,11 +85,11 @@ class HubEncoder:
             self.cleaned(texts), padding="max_length" if siglip else True, truncation=True,
             max_length=self.most_tokens, return_tensors="pt",
         ).to(self._device)  # fmt: skip
-        made: dict[str, Encoded] = {}
+        made: dict[str, EncoderOutput] = {}
         with torch.inference_mode(), self._products():
             vectors, tokens = self.read(self._model, dict(words))
             if "vector" in outputs:
-                made["vector"] = Encoded(_array(vectors))
+                made["vector"] = EncoderOutput(_array(vectors))
             if "tokens" in outputs:
                 made["tokens"] = self._tokens(tokens, words["attention_mask"])
         return made
@@ -157,13 +157,13 @@ class HubEncoder:
             rows.append(adaptive_avg_pool2d(square, self._cells).flatten(1).T)
         return torch.stack(rows)
 
-    def _tokens(self, tokens: Tensor, mask: Tensor) -> Encoded:
+    def _tokens(self, tokens: Tensor, mask: Tensor) -> EncoderOutput:
         values = np.zeros((len(tokens), *self.texts["tokens"]), np.float32)
         lengths = mask.sum(1).clamp(min=1).cpu().numpy().astype(np.int64)
         made = _array(tokens)
         for row, length in enumerate(lengths):
             values[row, :length] = made[row, :length]
-        return Encoded(values, lengths)
+        return EncoderOutput(values, lengths)
 
     def _describe_images(self) -> None:
         self.side, grid = self._picture_size()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.encoders.protocol import Encoded, Encoder
+from mispair.encoders.protocol import Encoder, EncoderOutput
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class FunctionEncoder:
 
         return np.array(picture.resize((self.side, self.side), Resampling.BICUBIC))
 
-    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         assert self._images is not None
-        return {"vector": Encoded(self._vectors(self._images(prepared), len(prepared), "images"))}
+        return {"vector": EncoderOutput(self._vectors(self._images(prepared), len(prepared), "images"))}
 
-    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         assert self._texts is not None
-        return {"vector": Encoded(self._vectors(self._texts(list(texts)), len(texts), "texts"))}
+        return {"vector": EncoderOutput(self._vectors(self._texts(list(texts)), len(texts), "texts"))}
 
     def in_text_space(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         return vectors
@@ -102,10 +102,10 @@ class TwoEncoders:
     def prepare(self, picture: Image) -> NDArray[Any]:
         return self.pictures.prepare(picture)
 
-    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         return self.pictures.encode_images(prepared, outputs)
 
-    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, Encoded]:
+    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         return self.words.encode_texts(texts, outputs)
 
     def in_text_space(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.ahead import map_ahead
 from mispair.encoders.cache import CacheWriter, EncodingTable, content_key, open_table
-from mispair.encoders.protocol import Encoded, Encoder
+from mispair.encoders.protocol import Encoder, EncoderOutput
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, decode, quiet
+from mispair.prefetch import map_ahead
 from mispair.spreadsheet import as_cell
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Encodings:
         return np.fromiter((-1 if key is None else next(there) for key in self.keys), np.int64, len(self.keys))
 
 
-Tell = Callable[[EncodingProgress], None]
+TellEncoding = Callable[[EncodingProgress], None]
 
 
 def silent(progress: EncodingProgress) -> None:
@@ -95,7 +95,7 @@ def encode_pictures(
     total: int | None = None,
     batch: int = 32,
     workers: int | None = None,
-    tell: Tell = silent,
+    tell: TellEncoding = silent,
 ) -> Encodings:
     """Encode the pictures that `cache` does not hold yet; what fails is listed, never raised.
 
@@ -152,7 +152,7 @@ def encode_pictures(
 
 def encode_texts(
     encoder: Encoder, texts: Iterable[str], cache: Path, output: str = "vector", *, total: int | None = None,
-    batch: int = 256, tell: Tell = silent,
+    batch: int = 256, tell: TellEncoding = silent,
 ) -> Encodings:  # fmt: skip
     """Encode the texts that `cache` does not hold yet. Raises as `encode_pictures` does; no text fails."""
     _check((output,), batch, None)
@@ -181,11 +181,11 @@ def write_failed(path: Path, failures: Sequence[Failure]) -> None:
     path.write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
 
 
-def _append(writer: CacheWriter, table: EncodingTable, keys: list[bytes], made: Encoded) -> None:
+def _append(writer: CacheWriter, table: EncodingTable, keys: list[bytes], made: EncoderOutput) -> None:
     """The rows this table lacks: a run killed between two tables has left them in one already."""
     new = [row for row, key in enumerate(keys) if key not in table]
     lengths = None if made.lengths is None else made.lengths[new]
-    writer.append([keys[row] for row in new], Encoded(made.values[new], lengths))
+    writer.append([keys[row] for row in new], EncoderOutput(made.values[new], lengths))
 
 
 def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:

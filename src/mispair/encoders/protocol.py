@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class Encoded(NamedTuple):
+class EncoderOutput(NamedTuple):
     """What a batch became. `lengths` (B,): how many of the R rows of an item are real; None where all are."""
 
     values: NDArray[np.float32]  # (B, D) for "vector", (B, R, D) for "cells" and "tokens"
@@ -57,11 +57,11 @@ class Encoder(Protocol):
     def prepare(self, picture: Image) -> NDArray[Any]:
         """An upright RGB picture as the network's input. Called from several threads at once."""
 
-    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, Encoded]:
-        """prepared (B, ...) -> one `Encoded` for each of `outputs`."""
+    def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
+        """prepared (B, ...) -> one `EncoderOutput` for each of `outputs`."""
 
-    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, Encoded]:
-        """B texts -> one `Encoded` for each of `outputs`."""
+    def encode_texts(self, texts: Sequence[str], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
+        """B texts -> one `EncoderOutput` for each of `outputs`."""
 
     def in_text_space(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Picture vectors (B, D) -> (B, width of a text vector); only where `joint`."""

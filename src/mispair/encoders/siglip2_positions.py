@@ -43,11 +43,11 @@ def _shares(cell: Tensor, cells: Tensor, size: int) -> Tensor:
 @contextmanager
 def resized_together(network: nn.Module) -> Iterator[None]:
     """SigLIP 2 resizes by `resize_positions` while this lasts; other networks are left alone."""
-    found = [part for part in network.modules() if hasattr(part, "resize_positional_embeddings")]
-    for part in found:
+    resizing = [part for part in network.modules() if hasattr(part, "resize_positional_embeddings")]
+    for part in resizing:
         part.__dict__["resize_positional_embeddings"] = resize_positions
     try:
         yield
     finally:
-        for part in found:
+        for part in resizing:
             del part.__dict__["resize_positional_embeddings"]

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.atomic import write_text
-from mispair.audit.embeddings import centre, unit_vectors
-from mispair.audit.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
-from mispair.audit.quick import quick_audit
-from mispair.audit.space import space_of
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.embeddings import GivenPairs, centre, unit_vectors
+from mispair.auditing.fixed_rules import all_but_best, cosine_distance, lemon, neg_clip_loss
+from mispair.auditing.quick import quick_audit
+from mispair.auditing.space import space_of
+from mispair.auditing.verdicts import Verdicts
 from mispair.config.choose import configure
 from mispair.config.schema import RunConfig
 from mispair.data import PairData, open_split
@@ -56,7 +56,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _DetectorAnswer:
     """What one detector says of N pairs."""
 
     suspicion: Floats  # (N,)
@@ -115,35 +115,37 @@ def _all(store: Any) -> NDArray[np.float32]:
     return np.concatenate([block.mean(1) for block in store.blocks(1024)]).astype(np.float32)
 
 
-def _rule(suspicion: Callable[[Tensor, Tensor], Floats], below: float | None = None) -> Callable[[_Case], _Answer]:
-    def ask(case: _Case) -> _Answer:
+def _rule(
+    suspicion: Callable[[Tensor, Tensor], Floats], below: float | None = None
+) -> Callable[[_Case], _DetectorAnswer]:
+    def ask(case: _Case) -> _DetectorAnswer:
         score = suspicion(*case.vectors)
         called = all_but_best(score) if below is None else score > -below
-        return _Answer(score, called, float(called.mean()))
+        return _DetectorAnswer(score, called, float(called.mean()))
 
     return ask
 
 
-def _judged(verdicts: Verdicts) -> _Answer:
-    return _Answer(verdicts.p_mismatch, verdicts.is_mismatch_issue, verdicts.facts.rate)
+def _judged(verdicts: Verdicts) -> _DetectorAnswer:
+    return _DetectorAnswer(verdicts.p_mismatch, verdicts.is_mismatch_issue, verdicts.facts.rate)
 
 
-def _quick(case: _Case) -> _Answer:
-    return _judged(quick_audit(*case.vectors, image_ids=case.data.table.image_rows.tolist()))
+def _quick(case: _Case) -> _DetectorAnswer:
+    return _judged(quick_audit(GivenPairs(*case.vectors, image_ids=case.data.table.image_rows.tolist())))
 
 
-def _trained(case: _Case) -> _Answer:
+def _trained(case: _Case) -> _DetectorAnswer:
     return _judged(audit_run(case.run, case.config.data, folds=2))
 
 
-def _split(case: _Case) -> _Answer:
+def _split(case: _Case) -> _DetectorAnswer:
     split = RunFolder(case.folder).last_split() if case.run else None
     if split is None:
         raise InputError(f"{case.config.method.name} keeps no split of the pairs")
-    return _Answer(split["posterior"], split["mismatched"], float(split["mismatched"].mean()))
+    return _DetectorAnswer(split["posterior"], split["mismatched"], float(split["mismatched"].mean()))
 
 
-DETECTORS: dict[str, Callable[[_Case], _Answer]] = {
+DETECTORS: dict[str, Callable[[_Case], _DetectorAnswer]] = {
     "cosine-0.25": _rule(cosine_distance, 0.25),
     "cosine-0.28": _rule(cosine_distance, 0.28),
     "cosine-30": _rule(cosine_distance),
@@ -202,7 +204,7 @@ def _configure(spec: Spec, data: str, column: str, seed: int) -> RunConfig:
     return config
 
 
-def _measure(answer: _Answer, wrong: NDArray[np.bool_]) -> Figures:
+def _measure(answer: _DetectorAnswer, wrong: NDArray[np.bool_]) -> Figures:
     metrics = detection_metrics(answer.mismatched.astype(np.float64), wrong)
     order = np.argsort(np.argsort(answer.suspicion, kind="stable"), kind="stable") / max(len(wrong), 1)
     ordered = detection_metrics(np.where(np.isfinite(answer.suspicion), order, 0.0), wrong)

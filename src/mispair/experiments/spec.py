@@ -15,7 +15,7 @@ from mispair.section import Section
 from mispair.shipped_files import homes
 from mispair.yaml_values import read_yaml
 
-Figure = Literal["sweep", "cost", "alignment", "rematched"]
+FigureKind = Literal["sweep", "cost", "alignment", "rematched"]
 
 
 class Row(Section):
@@ -81,7 +81,7 @@ class Spec(Section):
     columns: dict[str, Column]
     data: dict[str, DataSetup]
     compares: Literal["trainings", "detectors"] = "trainings"  # detectors: see experiments/detectors.py
-    figure: Figure | None = None
+    figure: FigureKind | None = None
     quick: tuple[str, ...] = ()  # the cells of a first look, as --only takes them
 
     @field_validator("rows", "columns", mode="before")

@@ -13,8 +13,9 @@ Example:
     (torch.Size([3]), torch.Size([3]))
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mispair.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from mispair.functional.contrastive_losses import (
@@ -133,10 +134,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mispair.functional' has no attribute {name!r}")
-    return getattr(import_module(f"mispair.functional.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from mispair.errors import InputError
 
 Negatives = Literal["hardest", "mean", "top_k"]
-Curve = Literal["exponential", "linear", "sine"]
+MarginCurve = Literal["exponential", "linear", "sine"]
 
 
 def hinge_costs(scores: Tensor, margin: float | Tensor) -> tuple[Tensor, Tensor]:
@@ -91,7 +91,7 @@ PLATEAU = (
 )
 
 
-def soft_margin(margin: float, label: Tensor, curve: Curve = "exponential") -> Tensor:
+def soft_margin(margin: float, label: Tensor, curve: MarginCurve = "exponential") -> Tensor:
     """The margin a pair deserves when it matches with probability `label`: (n,) in [0, 1] -> (n,) in [0, margin].
 
     exponential α(10^y - 1)/9 (NCR and BiCro), linear αy, sine α(½ sin(πy - π/2) + ½).

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from mispair.readback import to_host
+from mispair.device_to_host import to_host
 
 _ROUNDS = 8  # per block; potentials are absorbed, and convergence is looked at, once per block
 TINY = 1e-300  # stands for a mass of 0 while iterating, so that no logarithm or quotient is undefined

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from mispair.device_to_host import to_host
 from mispair.evaluation_mode import evaluation_mode
 from mispair.functional.loss_split import trust_at_least
 from mispair.functional.mixture import MixtureFit
@@ -34,7 +35,6 @@ from mispair.methods.about import About
 from mispair.methods.base import scores_of
 from mispair.methods.coteaching import CoTeaching, CoTeachingConfig
 from mispair.protocols import Run
-from mispair.readback import to_host
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import Encoded, PairBatch, Split
 

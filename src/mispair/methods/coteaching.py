@@ -14,7 +14,7 @@ from torch import Tensor
 from mispair.functional.loss_split import split_losses, with_known
 from mispair.functional.mixture import MixtureFit, WhenUnimodal
 from mispair.functional.mixture_families import Family
-from mispair.functional.ranking_losses import Curve, triplet
+from mispair.functional.ranking_losses import MarginCurve, triplet
 from mispair.methods.base import MethodBase, MethodConfig, scores_of, weighed
 from mispair.protocols import Run
 from mispair.retrieval_module import RetrievalModule
@@ -27,7 +27,7 @@ class CoTeachingConfig(MethodConfig):
     warmup_epochs: int = Field(default=5, ge=1)
     noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them
     margin: float = Field(default=0.2, gt=0.0)
-    curve: Curve = "exponential"  # from label to margin
+    curve: MarginCurve = "exponential"  # from label to margin
     mixture: Family = "gaussian"
     matched_below: float = Field(default=0.5, gt=0.0, lt=1.0)  # posterior under which a pair is trained on as given
     when_unimodal: WhenUnimodal = "posterior"  # what is mismatched if losses show one group

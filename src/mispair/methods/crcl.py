@@ -18,11 +18,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from mispair.device_to_host import to_host
 from mispair.functional.contrastive_losses import active_complementary, log_probabilities
 from mispair.methods.about import About
 from mispair.methods.base import MethodBase, MethodConfig, scores_of, weighed
 from mispair.protocols import Run
-from mispair.readback import to_host
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import PairBatch
 

@@ -21,6 +21,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from mispair.device_to_host import to_host
 from mispair.functional.contrastive_losses import info_nce, log_probabilities
 from mispair.functional.loss_split import with_known
 from mispair.functional.mixture import fit_gaussian_mixture
@@ -29,7 +30,6 @@ from mispair.functional.soft_labels import structures
 from mispair.methods.about import About
 from mispair.methods.base import MethodBase, MethodConfig, scores_of, weighed
 from mispair.protocols import Run
-from mispair.readback import to_host
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import PairBatch, Split
 

@@ -24,13 +24,13 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from mispair.device_to_host import to_host
 from mispair.functional.contrastive_losses import symmetric_cross_entropy
 from mispair.functional.ranking_losses import triplet
 from mispair.methods.about import About
 from mispair.methods.base import mean_vectors, scores_of, weighed
 from mispair.methods.coteaching import TURNS, CoTeaching, CoTeachingConfig
 from mispair.protocols import Run
-from mispair.readback import to_host
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import PairBatch, Split
 

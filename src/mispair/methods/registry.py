@@ -54,7 +54,7 @@ def method_preset(name: str) -> MethodConfig:
     """The configuration `--method NAME` starts from. Raises InputError with the nearest name."""
     presets = _presets(METHODS.loaded())
     if name not in presets and name in METHODS.names():
-        return METHODS.config_of(name)()  # type: ignore[return-value]
+        return METHODS.find(name).Config(name=name)
     if name not in presets:
         presets = method_presets()
     if name not in presets:

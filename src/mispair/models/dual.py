@@ -72,6 +72,7 @@ class Dual(OneVectorBackbone):
     """Cosine of two vectors."""
 
     Config = DualConfig
+    config: DualConfig
     presets: ClassVar = {"paper": DualConfig, "small": lambda: DualConfig(embed=512)}
 
     def __init__(self, config: DualConfig, sizes: InputSizes) -> None:
@@ -106,7 +107,7 @@ class Dual(OneVectorBackbone):
     @property
     def start_by(self) -> str:
         """Which pairs that start should come from."""
-        return str(self.config.start)  # type: ignore[attr-defined]
+        return self.config.start
 
     @staticmethod
     def mean_vectors(values: Tensor, mask: Tensor) -> Tensor:

@@ -12,15 +12,16 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
+from mispair.distributed import SharedColumns, share_columns
 from mispair.errors import InputError
-from mispair.gather import SharedColumns, share_columns
-from mispair.models.base import Backbone, ModelConfig, check_encoded
-from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
+from mispair.models.base import ModelConfig, check_encoded
+from mispair.models.branches import Sequencer
 from mispair.models.candidate_cells import candidate_cells, completed, worth_it
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.caption_groups import Group, by_length, in_order
-from mispair.models.kernels.similarity_vectors import Side, SimilarityVectors, vectors
+from mispair.models.kernels.similarity_vectors import GridInputs, SimilarityVectors, vectors
 from mispair.models.layers import masked_mean, xavier
+from mispair.models.region_word import RegionWordBackbone
 from mispair.models.selfattention import ImageAttention, TextAttention
 from mispair.models.sizes import InputSizes
 from mispair.models.stand_in import StandIn
@@ -42,33 +43,25 @@ class FineGrainedConfig(ModelConfig):
     stand_in: PositiveInt | None = 256  # width of the cosine that learns along for two-stage scoring; None: none
 
 
-class FineGrained(Backbone):
+class FineGrained(RegionWordBackbone):
     """Encoders, globals and similarity vectors; a subclass turns vectors into logits in `_score`."""
 
     def __init__(self, config: FineGrainedConfig, sizes: InputSizes) -> None:
-        super().__init__(config, sizes)
-        self.embed, self.smooth = config.embed, config.smooth
-        self.regions = RegionEncoder(sizes.image_width, config.embed)
-        self.words = TextEncoder(
-            vocabulary=sizes.vocabulary_size,
-            width=sizes.text_width,
-            word_dim=config.word_dim,
+        super().__init__(
+            config,
+            sizes,
             embed=config.embed,
+            word_dim=config.word_dim,
             sequencer=config.text,
-            dropout=config.dropout if sizes.vocabulary_size else 0.0,
+            dropout=config.dropout,
         )
+        self.smooth = config.smooth
         self.image_attention = ImageAttention(config.embed, sizes.regions, config.dropout)
         self.text_attention = TextAttention(config.embed, config.dropout)
         self.local_map = xavier(config.embed, config.sim)
         self.global_map = xavier(config.embed, config.sim)
         self.stand_in = StandIn(2 * config.embed, config.stand_in) if config.stand_in else None
         self._shortlist: int | None = None  # candidates per query while learning; None: every cell
-
-    def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
-        return Encoded(self.regions(images, mask), mask)
-
-    def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
-        return Encoded(self.words(texts, mask), mask)
 
     def pool_images(self, images: Encoded) -> Tensor:
         """The stand-in's vector, or the self-attended global one when there is no stand-in."""
@@ -233,9 +226,8 @@ class PreparedBatch:
 
     def grid(self, rows: slice | None, words: Tensor, text_global: Tensor) -> Tensor:
         """Similarity vectors of images `rows` (None: all) against a group's texts, (n, k, L+1, S)."""
-        images = (self.regions, self.gram, self.image_global, self.region_mask)
-        regions, gram, image_global, mask = images if rows is None else (x if x is None else x[rows] for x in images)
-        return self._apply(regions, gram, words[None], image_global, text_global[None], mask)
+        whole = GridInputs(self.regions, self.gram, words[None], self.image_global, text_global[None], self.region_mask)
+        return self._apply(whole if rows is None else whole.images(rows))
 
     def listed(self, rows: Tensor, cols: Tensor, group: Group) -> Tensor:
         """Similarity vectors of listed pairs of one length, (c, 1, L+1, S)."""
@@ -245,13 +237,13 @@ class PreparedBatch:
         # index_select: the backward of an index is many times slower.
         images = (x.index_select(0, rows) for x in (self.regions, self.gram, self.image_global))
         regions, gram, image_global = images
-        return self._apply(regions, gram, words, image_global, text_global, mask)
+        return self._apply(GridInputs(regions, gram, words, image_global, text_global, mask))
 
-    def _apply(self, *args: Tensor | None) -> Tensor:
+    def _apply(self, inputs: GridInputs) -> Tensor:
         if torch.is_grad_enabled():
-            return differentiable(SimilarityVectors, *args, *self.maps, self.smooth)
+            return differentiable(SimilarityVectors, *inputs.tensors(), *self.maps, self.smooth)
         with torch.autocast(self.regions.device.type, enabled=False):
-            return vectors(Side(*args), self.maps, self.smooth)[0]  # type: ignore[arg-type]
+            return vectors(inputs, self.maps, self.smooth)[0]
 
 
 MANY = 128  # cells per image from which a list of pairs is scored image by image: fewer make blocks too small

@@ -13,15 +13,16 @@ import torch
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
-from mispair.gather import share_columns
-from mispair.models.base import Backbone, ModelConfig, check_encoded
-from mispair.models.branches import RegionEncoder, Sequencer, TextEncoder
+from mispair.distributed import share_columns
+from mispair.models.base import ModelConfig, check_encoded
+from mispair.models.branches import Sequencer
 from mispair.models.kernels.caption_groups import Group, by_length, in_order
-from mispair.models.kernels.iterate import Contexts, Queries, iterate
+from mispair.models.kernels.iterate import Contexts, LookSettings, Queries, iterate
 from mispair.models.kernels.recompute import score
 from mispair.models.kernels.similarity_vectors import block_rows
 from mispair.models.kernels.unit_length import l2
 from mispair.models.layers import masked_mean
+from mispair.models.region_word import RegionWordBackbone
 from mispair.models.sizes import InputSizes
 from mispair.models.stand_in import StandIn
 from mispair.types import Encoded
@@ -43,34 +44,20 @@ class IMRAMConfig(ModelConfig):
     stand_in: PositiveInt | None = 256  # width of the cosine that learns along for two-stage scoring; None: none
 
 
-class IMRAM(Backbone):
+class IMRAM(RegionWordBackbone):
     """Sum of the mean cosines of K looks, in one or both directions; the score is the sum itself."""
 
     Config = IMRAMConfig
     presets: ClassVar = {"paper": IMRAMConfig, "small": lambda: IMRAMConfig(embed=256)}
 
     def __init__(self, config: IMRAMConfig, sizes: InputSizes) -> None:
-        super().__init__(config, sizes)
-        self.embed, self.mode = config.embed, config.mode
-        self.looks = {"steps": config.steps, "smooth": config.smooth, "norm": config.query_norm}
-        self.regions = RegionEncoder(sizes.image_width, config.embed)
-        self.words = TextEncoder(
-            vocabulary=sizes.vocabulary_size,
-            width=sizes.text_width,
-            word_dim=config.word_dim,
-            embed=config.embed,
-            sequencer=config.text,
-        )
+        super().__init__(config, sizes, embed=config.embed, word_dim=config.word_dim, sequencer=config.text)
+        self.mode = config.mode
+        self.looks = LookSettings(config.steps, config.smooth, config.query_norm)
         # Columns: the query, then the context. Rows: the gate, then the candidate. One map of both, as both read both.
         kinds = ("text", "image") if config.mode == "full" else (config.mode,)
         self.memory = nn.ModuleDict({kind: nn.Linear(2 * config.embed, 2 * config.embed) for kind in kinds})
         self.stand_in = StandIn(config.embed, config.stand_in) if config.stand_in else None
-
-    def _encode_images(self, images: Tensor, mask: Tensor) -> Encoded:
-        return Encoded(self.regions(images, mask), mask)
-
-    def _encode_texts(self, texts: Tensor, mask: Tensor) -> Encoded:
-        return Encoded(self.words(texts, mask), mask)
 
     def link(self, logits: Tensor) -> Tensor:
         """The sum of cosines is the score."""
@@ -166,7 +153,7 @@ def _cut(side: Sequence[Tensor], group: Group) -> list[Tensor]:
 
 
 def _block(
-    mode: Mode, looks: dict[str, float], images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
+    mode: Mode, looks: LookSettings, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
 ) -> Tensor:
     """Logits (n, k) of images (n, ...) against texts (b, k, ...)."""
     regions, region_mask, region_gram, *region_maps = images
@@ -174,11 +161,11 @@ def _block(
     total = regions.new_zeros(())
     if mode in ("text", "full"):
         contexts = Contexts(regions, region_gram, region_maps[0], region_mask)
-        total = total + iterate(contexts, Queries(words, word_maps[0], word_mask), *weights[:2], **looks)  # type: ignore[arg-type]
+        total = total + iterate(contexts, Queries(words, word_maps[0], word_mask), weights[0], weights[1], looks)
     if mode in ("image", "full"):
         b, k = words.shape[:2]
         flat = [t.reshape(b * k, *t.shape[2:]) for t in (words, word_gram, word_maps[-1], word_mask)]
         own = [x[None] if b == 1 else x[:, None] for x in (regions, region_maps[-1], region_mask)]
-        logits = iterate(Contexts(*flat), Queries(*own), *weights[-2:], **looks)  # type: ignore[arg-type]
+        logits = iterate(Contexts(*flat), Queries(*own), weights[-2], weights[-1], looks)
         total = total + (logits.T if b == 1 else logits)
     return total

@@ -11,21 +11,21 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from mispair.gather import SharedColumns
+from mispair.distributed import SharedColumns
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, node_mask
 from mispair.models.kernels.caption_groups import Group, in_order
 from mispair.models.kernels.unit_length import EPS
 from mispair.models.layers import xavier
 from mispair.models.sizes import InputSizes
 
-Statistics = Literal["per_caption", "batch"]
+NormStatistics = Literal["per_caption", "batch"]
 
 
 class SAFConfig(FineGrainedConfig):
     """`bn`: whose statistics normalise the filter while training, each caption's own or the batch's."""
 
     name: Literal["saf"] = "saf"
-    bn: Statistics = "per_caption"
+    bn: NormStatistics = "per_caption"
 
 
 class FilterNorm(nn.Module):

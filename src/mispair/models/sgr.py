@@ -13,7 +13,7 @@ import torch
 from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 
-from mispair.gather import SharedColumns
+from mispair.distributed import SharedColumns
 from mispair.models.finegrained import FineGrained, FineGrainedConfig, Nodes, PreparedBatch, node_mask
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.caption_groups import Group
@@ -95,7 +95,8 @@ class SGR(FineGrained):
         return logits.to(self.out.weight.dtype)
 
     def _weights(self) -> list[Tensor]:
-        merged = [weight for step in self.steps for weight in step.merged()]  # type: ignore[operator]
+        steps = (step for step in self.steps if isinstance(step, GraphStep))  # all of them are
+        merged = [weight for step in steps for weight in step.merged()]
         return [*merged, self.out.weight[0], self.out.bias[0]]
 
     def _reason(self, nodes: Tensor, mask: Tensor | None, weights: list[Tensor]) -> Tensor:

@@ -81,7 +81,7 @@ def polish(model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: in
             for images, texts, logits in lessons:
                 student = maps.images(images) @ maps.texts(texts).T / TEMPERATURE
                 optimizer.zero_grad()
-                student.backward(lesson(logits, student.detach()))  # type: ignore[no-untyped-call]
+                torch.autograd.backward(student, lesson(logits, student.detach()))
                 optimizer.step()
     optimizer.zero_grad()
 

@@ -34,6 +34,7 @@ class VSE(OneVectorBackbone):
     """Cosine of two pooled vectors; the score is the logit itself."""
 
     Config = VSEConfig
+    config: VSEConfig
     presets: ClassVar = {"paper": VSEConfig, "small": lambda: VSEConfig(embed=512, words="bag")}
 
     def __init__(self, config: VSEConfig, sizes: InputSizes) -> None:

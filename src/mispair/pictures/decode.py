@@ -76,14 +76,19 @@ def decode(data: bytes, side: int = 0) -> Image | Broken:
             return Broken(f"too large: {width:,} x {height:,} pixels, at most {MOST_PIXELS // 1_000_000} million")
         if side:
             picture.draft(None, (side, side))
-        turn = _orientation(picture)
-        picture.load()
-        plain = _rgb(picture)
-        return plain if turn is None else plain.transpose(turn)
+        return upright(picture)
     except MemoryError:
         return Broken("too large for the memory of this machine")
     except Exception as error:  # noqa: BLE001  so can its body
         return _damaged(error)
+
+
+def upright(picture: Image) -> Image:
+    """An opened picture as RGB, upright by its EXIF tag, on white where it is transparent."""
+    turn = _orientation(picture)
+    picture.load()
+    plain = _rgb(picture)
+    return plain if turn is None else plain.transpose(turn)
 
 
 @contextmanager

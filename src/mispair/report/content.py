@@ -123,7 +123,7 @@ class Gallery:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairRow:
     """One row of the table. What is not known is None."""
 
     pair_id: str
@@ -147,7 +147,7 @@ class Pair:
 class WorstPairs:
     """The worst pairs, worst first."""
 
-    rows: Sequence[Pair]
+    rows: Sequence[PairRow]
     of: int
     pictures: Mapping[str, str] = field(default_factory=dict)  # image id -> data URI, of the first rows
     source: str = ""  # where all of them are

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mispair.report.charts import Axes, sparkline
 from mispair.report.content import Costs, Curve, History, Losses, Ranked
 from mispair.report.html import Html, join, tag
@@ -138,8 +140,8 @@ def _times(count: int) -> str:
     return "once" if count == 1 else "twice" if count == 2 else f"{count} times"
 
 
-def _epoch_ticks(epochs: object) -> list[float]:
+def _epoch_ticks(epochs: Sequence[float]) -> list[float]:
     """Whole epochs, at most eight of them."""
-    first, last = int(min(epochs)), int(max(epochs))  # type: ignore[call-overload]
+    first, last = int(min(epochs)), int(max(epochs))
     step = max(1, -(-(last - first) // 7))
     return [float(e) for e in range(first, last + 1, step)]

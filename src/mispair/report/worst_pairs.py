@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mispair.report.content import Pair, WorstPairs
+from mispair.report.content import PairRow, WorstPairs
 from mispair.report.html import Html, data_island, join, tag, visible
 from mispair.report.text import SHOWN, isolated
 
@@ -78,7 +78,7 @@ def _heading(key: str, name: str, hint: str, digits: int | None, down: bool) -> 
     return tag("th", button, scope="col", aria_sort="descending" if key == "p" else None, class_=f"col-{key}")
 
 
-def _cell(row: Pair, key: str, digits: int | None) -> Html:
+def _cell(row: PairRow, key: str, digits: int | None) -> Html:
     texts = {"i": row.image_id, "c": row.caption, "q": row.proposed_caption}
     if digits is None:
         text = texts[key] or ""

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mispair.data.pair_data import PairData
+from mispair.device_to_host import to_host
 from mispair.functional.recalls import retrieval_metrics
 from mispair.progress import Progress
 from mispair.protocols import RetrievalModel
-from mispair.readback import to_host
 from mispair.retrieval.scoring import Precision, encode_images, encode_texts
 from mispair.retrieval.shortlist import Shortlisted, shortlist_scores
 

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from mispair.runtime.randomness import global_state, restore_global_state
 from mispair.types import Encoded
 
-Encoder = Callable[[Tensor, Tensor], Encoded]
+EncodeSide = Callable[[Tensor, Tensor], Encoded]
 
 
 class ChunkedEncoding:
     """One side of a batch, encoded `chunk` items at a time; items must be encoded independently of each other."""
 
-    def __init__(self, model: object, encoder: Encoder, values: Tensor, mask: Tensor, chunk: int) -> None:
+    def __init__(self, model: object, encoder: EncodeSide, values: Tensor, mask: Tensor, chunk: int) -> None:
         self.model, self._encoder = model, encoder
         self._parts = list(zip(torch.split(values, chunk), torch.split(mask, chunk), strict=True))
         self._draws: list[dict[str, Tensor]] = []
@@ -48,6 +48,6 @@ class ChunkedEncoding:
             restore_global_state(draws)
             with torch.enable_grad(), arithmetic():
                 again = self._encoder(*part).values
-            again.backward(wanted)  # type: ignore[no-untyped-call]
+            torch.autograd.backward(again, wanted)
         restore_global_state(before)
         return True

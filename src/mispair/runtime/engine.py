@@ -13,12 +13,12 @@ import torch.distributed as dist
 from pydantic import Field
 from torch import Tensor, nn
 
+from mispair.distributed import gather_rows, sharing
 from mispair.errors import InputError
-from mispair.gather import gather_rows, sharing
 from mispair.half_precision import bfloat16, safe_products
 from mispair.protocols import RetrievalModel
 from mispair.runtime.averaging import WeightAverage
-from mispair.runtime.chunked_encoding import ChunkedEncoding, Encoder
+from mispair.runtime.chunked_encoding import ChunkedEncoding, EncodeSide
 from mispair.section import Section
 from mispair.shortlist_scoring import allow_shortlists
 from mispair.types import Encoded, PairBatch
@@ -122,7 +122,7 @@ class Engine:
         parameters = [p for p in module.parameters() if p.requires_grad]
         optimizer.zero_grad(set_to_none=True)
         with safe_products(self.device.type) if self.config.precision == "bf16" else nullcontext():
-            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(self.scaler.scale(loss))
             self._chunked = [encoding for encoding in self._chunked if not encoding.backward(module, self.arithmetic)]
         if self.world > 1:
             _average([p.grad for p in parameters if p.grad is not None], self.world)
@@ -166,7 +166,7 @@ class Engine:
         texts = self._encode(model, model.encode_texts, batch.texts, batch.text_mask)
         return texts if self.world == 1 else _gather(texts)
 
-    def _encode(self, model: RetrievalModel, encoder: Encoder, values: Tensor, mask: Tensor) -> Encoded:
+    def _encode(self, model: RetrievalModel, encoder: EncodeSide, values: Tensor, mask: Tensor) -> Encoded:
         chunk = self.config.chunk
         if chunk is None or len(values) <= chunk:
             return encoder(values, mask)
@@ -222,7 +222,8 @@ def leads() -> bool:
 def _groups(module: nn.Module) -> list[dict[str, Any]]:
     """The parameters that learn, by how fast they do so relative to the run; a module says it by its `rates()`."""
     named = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    said = module.rates() if callable(getattr(module, "rates", None)) else {}  # type: ignore[operator]
+    rates = getattr(module, "rates", None)
+    said = rates() if callable(rates) else {}
     relative = {name: float(said.get(name, 1.0)) for name in named}
     return [
         {"params": [named[name] for name in named if relative[name] == rate], "relative": rate}

@@ -18,14 +18,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.ahead import map_ahead
 from mispair.data.pair_data import PairData
 from mispair.data.streams import lockstep, survey_batches
 from mispair.data.thinning import crop_batch, halve_texts, thin_batch
 from mispair.data.untrained import untrained_vectors
+from mispair.device_to_host import to_host
 from mispair.evaluation_mode import evaluation_mode, training_mode
+from mispair.prefetch import map_ahead
 from mispair.protocols import Companions, Method, RetrievalModel
-from mispair.readback import to_host
 from mispair.runtime.engine import Engine
 from mispair.runtime.journal import Journal
 from mispair.runtime.randomness import Streams

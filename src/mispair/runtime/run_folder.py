@@ -34,7 +34,7 @@ from mispair.errors import InputError
 CONFIG = "config.yaml"
 SPLITS = "split.parquet"
 GO_ON = "go on with --resume"  # what to do about a disk that was full
-Columns = dict[str, NDArray[Any]]
+PairColumns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class RunFolder:
         numbered = {int(stem): file for stem, file in stems.items() if stem.isdecimal() and len(stem) < 9}
         return dict(sorted(numbered.items()))
 
-    def split(self, epoch: int) -> Columns:
+    def split(self, epoch: int) -> PairColumns:
         """The columns recorded at an epoch, each (N,) by pair id; signal, posterior and mismatched among them."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -178,12 +178,12 @@ class RunFolder:
         except (OSError, pa.ArrowException):
             raise InputError(f"{file} is damaged; delete it, or train the run again") from None
 
-    def last_split(self) -> Columns | None:
+    def last_split(self) -> PairColumns | None:
         """Those of the last epoch that recorded any; None where the method does not judge pairs."""
         epochs = self.splits()
         return self.split(max(epochs)) if epochs else None
 
-    def write_split(self, epoch: int, columns: Columns) -> None:
+    def write_split(self, epoch: int, columns: PairColumns) -> None:
         """columns (N,) by pair id. Readers of Parquet open the folder of all epochs as one table."""
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mispair.data.pair_data import PairData
+from mispair.distributed import sharing
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
-from mispair.gather import sharing
 from mispair.protocols import Evaluator, Method
 from mispair.runtime.checkpoint import damaged, load_state, save_model, save_state
 from mispair.runtime.engine import Engine

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mispair.audit.calibration import CONVINCING, TILT
+from mispair.auditing.calibration import CONVINCING, TILT
 from mispair.functional.mismatch_rate import MismatchEstimate, design_effect_of, estimate_from_counts
 from mispair.scale.frame import Yardstick
 from mispair.scale.statistics import Statistics

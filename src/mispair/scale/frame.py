@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.calibration import fit_weights
-from mispair.audit.damage import plain_caption, shared_captions
+from mispair.auditing.calibration import fit_weights
+from mispair.auditing.damage import plain_caption, shared_captions
 from mispair.errors import InputError
 from mispair.scale.vectors import Floats32, PairVectors, Rows
 

@@ -1,8 +1,8 @@
 """What should the suspicious pairs have been, out of very many? Masked partial transport, block by block, on disk.
 
-As `mispair.audit.proposals`, which holds all vectors and compares all suspects with all: images and texts of suspicious
-pairs are free to go elsewhere, given pairs carry no mass. Here shortlists come from an inverted file, they and the
-vectors of the texts lie on disk, and a block of images that lie together is rematched at a time.
+As `mispair.auditing.proposals`, which holds all vectors and compares all suspects with all: images and texts of
+suspicious pairs are free to go elsewhere, given pairs carry no mass. Here shortlists come from an inverted file, they
+and the vectors of the texts lie on disk, and a block of images that lie together is rematched at a time.
 
 Letters: N pairs, s suspects (one text each), n their images, k texts on a shortlist.
 """
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.blocks import COLUMNS, DIVISION, ROUNDS, ROWS, heaviest, solve_block
-from mispair.audit.proposals import LIGHTEST, SHORTLIST, SUSPECT, Proposals, assign
+from mispair.auditing.blocks import COLUMNS, DIVISION, ROUNDS, ROWS, heaviest, solve_block
+from mispair.auditing.proposals import LIGHTEST, SHORTLIST, SUSPECT, Proposals, assign
 from mispair.progress import Tell
 from mispair.scale.evidence import BLOCK, Measure
 from mispair.scale.frame import Frame
@@ -32,7 +32,7 @@ _STEP = 8192  # images read at a time
 
 
 @dataclass(frozen=True, eq=False)
-class _Suspects:
+class _SuspectsAmongMany:
     pairs: Rows  # (s,) ascending
     p: Floats  # (s,)
     images: Rows  # (n,) distinct image rows
@@ -42,7 +42,7 @@ class _Suspects:
     first: Rows  # (n + 1,) where those of each image begin
 
     @classmethod
-    def among(cls, data: PairVectors, p: Floats) -> _Suspects:
+    def among(cls, data: PairVectors, p: Floats) -> _SuspectsAmongMany:
         pairs = np.flatnonzero(p > SUSPECT)
         images, shown, image = np.unique(data.image_rows(pairs), return_index=True, return_inverse=True)
         by_image = np.lexsort((-p[pairs], image))
@@ -58,7 +58,7 @@ def propose_among_many(
     Args:
         convincing: suspicion up to which a proposed pair looks matched.
     """
-    suspects = _Suspects.among(data, p)
+    suspects = _SuspectsAmongMany.among(data, p)
     nothing, none = np.full(len(p), -1, np.int64), np.full(len(p), np.nan)
     if len(suspects.pairs) < 2:
         return Proposals(nothing, none, none, nothing, none, none, nothing)
@@ -78,7 +78,7 @@ def propose_among_many(
 
 
 def _rematch(
-    data: PairVectors, frame: Frame, suspects: _Suspects, scratch: Path, tell: Tell
+    data: PairVectors, frame: Frame, suspects: _SuspectsAmongMany, scratch: Path, tell: Tell
 ) -> tuple[Rows, Floats, Rows, Floats]:
     """For every suspect the suspect whose text (image) it should have, -1 where none, and the weight; each (s,)."""
     count, size = len(suspects.images), len(suspects.pairs)
@@ -114,7 +114,7 @@ def _elsewhere(image_of: Rows, images: Rows, texts: Rows) -> NDArray[np.bool_]:
     return np.asarray(image_of[texts] != images[:, None])
 
 
-def _spread(data: PairVectors, frame: Frame, suspects: _Suspects) -> float:
+def _spread(data: PairVectors, frame: Frame, suspects: _SuspectsAmongMany) -> float:
     """Standard deviation of a random cell: one entropy then suits every model."""
     rng = np.random.default_rng(0)
     one, other = (suspects.pairs[rng.integers(0, len(suspects.pairs), 2000)] for _ in range(2))
@@ -122,7 +122,7 @@ def _spread(data: PairVectors, frame: Frame, suspects: _Suspects) -> float:
 
 
 def _transport(
-    suspects: _Suspects, listed: NDArray[np.int32], score: Floats32, order: Rows, blocks: int, tell: Tell
+    suspects: _SuspectsAmongMany, listed: NDArray[np.int32], score: Floats32, order: Rows, blocks: int, tell: Tell
 ) -> tuple[Rows, Floats, Rows, Floats]:
     count, size = len(suspects.images), len(suspects.pairs)
     best, total = _fits(listed, score, size)

@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.blocks import lie_together
-from mispair.audit.similarity import Rows
-from mispair.search.inverted import require_faiss
+from mispair.auditing.blocks import lie_together
+from mispair.auditing.similarity import Rows
+from mispair.searching.inverted import require_faiss
 
 FEW = 16_384  # texts up to which all are compared: faiss is not needed
 _GROUP = 400  # texts of a group, about

@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
 
 
-class Side(Protocol):
+class SideVectors(Protocol):
     """Vectors of one side."""
 
     @property
@@ -67,8 +67,8 @@ class StoredSide:
 class PairVectors:
     """N pairs: text k is shown with image `image_of[k]`."""
 
-    images: Side  # I of them
-    texts: Side  # N of them
+    images: SideVectors  # I of them
+    texts: SideVectors  # N of them
     image_of: Rows | None = None  # (N,); None: image k
     captions: Sequence[str] | None = None  # (N,)
     image_ids: Sequence[str] | None = None  # (I,)
@@ -140,7 +140,7 @@ class PairVectors:
 class JoinedSide:
     """Several sides, one under the other."""
 
-    parts: tuple[Side, ...]
+    parts: tuple[SideVectors, ...]
     name: str = "the parts"
 
     def __post_init__(self) -> None:
@@ -157,7 +157,7 @@ class JoinedSide:
     def stored(self, rows: Rows) -> Floats32:
         return self._of_parts(rows, lambda part, mine: part.stored(mine))
 
-    def _of_parts(self, rows: Rows, ask: Callable[[Side, Rows], Floats32]) -> Floats32:
+    def _of_parts(self, rows: Rows, ask: Callable[[SideVectors, Rows], Floats32]) -> Floats32:
         part = np.searchsorted(self._starts, rows, "right") - 1
         vectors: Floats32 | None = None
         for k in np.unique(part).tolist():
@@ -193,7 +193,7 @@ def join_pairs(parts: Sequence[PairVectors]) -> PairVectors:
     )
 
 
-def _finite(side: Side, rows: Rows) -> Floats32:
+def _finite(side: SideVectors, rows: Rows) -> Floats32:
     vectors = side.take(rows)
     # One sum finds out: NaN and infinity stay in it.
     if not np.isfinite(vectors.sum(dtype=np.float64)):

@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.audit.damage import MOST_TWINS
-from mispair.audit.facts import Origin
-from mispair.audit.fixing.earlier import earlier_fix
-from mispair.audit.judge import FEWEST, Floats, judge
-from mispair.audit.others import said_by_others
-from mispair.audit.similarity import Rows
-from mispair.audit.space import space_of
-from mispair.audit.truth import who_belongs, with_truth
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.damage import MOST_TWINS
+from mispair.auditing.facts import Origin
+from mispair.auditing.fixing.earlier import earlier_fix
+from mispair.auditing.judge import FEWEST, Floats, judge
+from mispair.auditing.others import said_by_others
+from mispair.auditing.similarity import Rows
+from mispair.auditing.space import space_of
+from mispair.auditing.truth import who_belongs, with_truth
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
 from mispair.data.files.rows import read_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import Encoding, encode_jointly

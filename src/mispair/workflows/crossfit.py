@@ -14,9 +14,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.audit.judge import FEWEST, HeldOut, pair_at_random
-from mispair.audit.similarity import Rows
-from mispair.audit.space import Cells, space_of
+from mispair.auditing.judge import FEWEST, HeldOut, pair_at_random
+from mispair.auditing.similarity import Rows
+from mispair.auditing.space import Cells, space_of
 from mispair.config.schema import RunConfig
 from mispair.data import PairData
 from mispair.errors import InputError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from mispair.atomic import write_atomically, write_text
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.config.choose import choose
 from mispair.config.load import validate
 from mispair.data import DataConfig

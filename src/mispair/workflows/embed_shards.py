@@ -43,7 +43,7 @@ def write_shard(folder: Path, shard: tuple[int, int], whole: Source) -> None:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _EmbeddedShard:
     folder: Path
     about: dict[str, Any]  # what made it
     shard: int
@@ -88,17 +88,17 @@ def merge_embedded(folders: list[Path], out: Path) -> tuple[int, int]:
     return len(order), pictures
 
 
-def _read(folder: Path) -> _Part:
+def _read(folder: Path) -> _EmbeddedShard:
     path = plain_file(folder / NAME, "what a shard of an embedding says of itself")
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         about = json.loads(EmbeddedFolder(folder).about_file.read_text(encoding="utf-8"))
-        return _Part(folder, about, int(said["shard"]), int(said["of"]), str(said["data"]))
+        return _EmbeddedShard(folder, about, int(said["shard"]), int(said["of"]), str(said["data"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{folder} is damaged; embed this shard again") from None
 
 
-def _refuse_unfit(parts: list[_Part]) -> None:
+def _refuse_unfit(parts: list[_EmbeddedShard]) -> None:
     first = parts[0]
     for part in parts[1:]:
         if part.data != first.data:

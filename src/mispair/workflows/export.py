@@ -21,6 +21,7 @@ from torch import nn
 
 from mispair.atomic import make_atomically, write_text
 from mispair.errors import InputError
+from mispair.models.base import Backbone
 from mispair.models.dual import Dual
 from mispair.models.own import OwnConfig
 from mispair.runtime.checkpoint import load_model
@@ -89,8 +90,8 @@ def _write_onnx(run: TrainedRun, folder: Path) -> None:
         onnx.save(side_graph(run.models, side), str(path))
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         values, mask = _probe(run, side)
-        found = session.run(None, {"values": values.numpy(), "mask": mask.numpy()})[0]
-        apart = float(np.abs(found - _reference(run, side, values, mask)).max())
+        vectors = session.run(None, {"values": values.numpy(), "mask": mask.numpy()})[0]
+        apart = float(np.abs(vectors - _reference(run, side, values, mask)).max())
         if not apart <= _EQUAL:
             raise InputError(f"{side}.onnx gives vectors that are {apart:.1g} off, more than {_EQUAL:g}: not exported")
 
@@ -103,12 +104,15 @@ def _towers(run: TrainedRun) -> list[Dual]:
 def _probe(run: TrainedRun, side: Side) -> tuple[torch.Tensor, torch.Tensor]:
     """Five items with one to seven parts each."""
     rng = torch.Generator().manual_seed(0)
-    sizes = run.models[0].sizes  # type: ignore[attr-defined]
+    model = run.models[0]
+    assert isinstance(model, Backbone)  # no other has a graph
+    sizes = model.sizes
     parts = 7 if side == "texts" or sizes.regions is None else min(7, sizes.regions)
     mask = torch.arange(parts) < torch.tensor([parts, 1, max(1, parts // 2), parts, 1])[:, None]
     if side == "texts" and sizes.vocabulary_size is not None:
         return torch.randint(0, sizes.vocabulary_size, (5, parts), generator=rng), mask
     width = sizes.image_width if side == "images" else sizes.text_width
+    assert width is not None  # texts are words or features
     return torch.randn(5, parts, width, generator=rng), mask
 
 

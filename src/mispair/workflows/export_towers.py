@@ -54,8 +54,8 @@ def write_sentence_transformers(run: TrainedRun, folder: Path, scratch: Path) ->
     made.save_pretrained(str(folder), create_model_card=False)
     loaded = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     texts = inputs.words.cleaned(CAPTIONS)
-    found = [loaded.encode(pictures()), loaded.encode(texts)]
-    for side, own, other in zip(_SIDES, expected, found, strict=True):
+    theirs = [loaded.encode(pictures()), loaded.encode(texts)]
+    for side, own, other in zip(_SIDES, expected, theirs, strict=True):
         refuse_unlike(own, _unit(torch.from_numpy(other)), side, "sentence-transformers")
 
 

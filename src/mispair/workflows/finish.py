@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mispair.atomic import write_text
-from mispair.audit.fixing.earlier import earlier_fix
+from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.data import DataConfig, list_data_splits, open_split
 from mispair.data.readers.dispatch import open_pairing
 from mispair.data.untrained import untrained_vectors

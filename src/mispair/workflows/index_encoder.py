@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
 from mispair.encoders.protocol import Encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
-from mispair.review.identity import audit_identity
-from mispair.search.index import CENTRE, Manifest, Side
-from mispair.search.write import kind_for, write_index
+from mispair.reviewing.identity import audit_identity
+from mispair.searching.index import CENTRE, Manifest, Side
+from mispair.searching.write import kind_for, write_index
 from mispair.workflows.embed import Encoding, encode_jointly
 from mispair.workflows.index_run import metadata_of, splits_of, where
 from mispair.workflows.raw_inputs import prepared_pictures

@@ -17,14 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
-from mispair.review.identity import audit_identity
-from mispair.search.index import KEYS, Index, Manifest, Side
-from mispair.search.write import kind_for, write_index
+from mispair.reviewing.identity import audit_identity
+from mispair.searching.index import KEYS, Index, Manifest, Side
+from mispair.searching.write import kind_for, write_index
 from mispair.workflows.other_data import read_as
 from mispair.workflows.trained_run import TrainedRun
 
@@ -98,7 +98,7 @@ def splits_of(listed: list[str], verdicts: Verdicts | None) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Side:
+class _IndexedSide:
     """The items of one side of a split, encoded."""
 
     vectors: NDArray[np.float16]  # (I, D) or (M, D) unit vectors
@@ -136,7 +136,7 @@ def _known(folder: Path, model: str) -> dict[Side, _Known]:
     return known
 
 
-def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, tell: Tell) -> _Side:
+def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, tell: Tell) -> _IndexedSide:
     read = part.image_batch if side == "images" else part.text_batch
     count = len(part.images) if side == "images" else len(part.image_of_text)
     vectors: NDArray[np.float16] | None = None
@@ -161,7 +161,7 @@ def _encode(run: TrainedRun, part: PairData, side: Side, known: _Known | None, t
             vectors[rows[new]] = made
         tell(f"encoding {side}", int(rows[-1]) + 1, count)
     assert vectors is not None, "a split has pairs"
-    return _Side(vectors, keys, encoded)
+    return _IndexedSide(vectors, keys, encoded)
 
 
 def _keys(values: Tensor, mask: Tensor) -> list[bytes]:

@@ -13,9 +13,9 @@ from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_pairing
 from mispair.errors import InputError
 from mispair.methods import METHODS
-from mispair.review.agreement import majority
-from mispair.review.decisions import read_decisions
-from mispair.review.identity import pairs_identity
+from mispair.reviewing.agreement import majority
+from mispair.reviewing.decisions import read_decisions
+from mispair.reviewing.identity import pairs_identity
 
 
 def known_pairs(config: RunConfig, table: PairTable) -> NDArray[np.int8] | None:

@@ -125,7 +125,7 @@ class _Graph:
 def _vectors(graph: _Graph, model: RetrievalModel, side: Side, name: str) -> str:
     if isinstance(model, Dual):
         return _dual(graph, model, side, name)
-    if isinstance(model, VSE) and model.config.pooling == "mean":  # type: ignore[attr-defined]
+    if isinstance(model, VSE) and model.config.pooling == "mean":
         return _vse(graph, model, side, name)
     kind = getattr(getattr(model, "config", None), "name", type(model).__name__)
     why = "learned pooling is not written as ONNX" if isinstance(model, VSE) else "its score is no product of vectors"

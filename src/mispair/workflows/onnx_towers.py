@@ -46,12 +46,12 @@ def write_towers(models: Sequence[Dual], folder: Path) -> None:
     inputs.pictures.processor.save_pretrained(folder / "images")
     inputs.words.tokenizer.save_pretrained(folder / "texts")
     for side, vectors in zip(SIDES, expected, strict=True):
-        path, network = folder / f"{side}.onnx", _Side(models, side).eval()
+        path, network = folder / f"{side}.onnx", _TowerSide(models, side).eval()
         given = _given(inputs, side)
         _trace(network, _some(inputs, side, given, 2), path, inputs.name)
         for count in (1, len(vectors)):
-            found = _run(path, _some(inputs, side, given, count))
-            refuse_unlike(vectors[:count], found, side, f"{path.name} by onnxruntime")
+            traced = _run(path, _some(inputs, side, given, count))
+            refuse_unlike(vectors[:count], traced, side, f"{path.name} by onnxruntime")
 
 
 def input_names(inputs: TowerInputs, side: Side) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def input_names(inputs: TowerInputs, side: Side) -> tuple[str, ...]:
     return patches if inputs.pictures.family == "siglip2" else patches[:1]
 
 
-class _Side(nn.Module):
+class _TowerSide(nn.Module):
     """One side of networks whose mean score ranks."""
 
     def __init__(self, models: Sequence[Dual], side: Side) -> None:
@@ -73,8 +73,8 @@ class _Side(nn.Module):
 
     def forward(self, *given: Tensor) -> Tensor:
         named = dict(zip(self.names, given, strict=True))
-        found = [normalize(self._vectors(model, named), dim=-1) for model in self.duals]
-        return found[0] if len(found) == 1 else torch.cat(found, 1) * len(found) ** -0.5
+        units = [normalize(self._vectors(model, named), dim=-1) for model in self.duals]
+        return units[0] if len(units) == 1 else torch.cat(units, 1) * len(units) ** -0.5
 
     def _vectors(self, model: Dual, named: dict[str, Tensor]) -> Tensor:
         if self.side == "texts":
@@ -118,7 +118,7 @@ def _some(inputs: TowerInputs, side: Side, given: dict[str, NDArray[Any]], count
     return {name: values[:, real] for name, values in some.items()}
 
 
-def _trace(network: _Side, given: dict[str, NDArray[Any]], path: Path, encoder: str) -> None:
+def _trace(network: _TowerSide, given: dict[str, NDArray[Any]], path: Path, encoder: str) -> None:
     axes = {name: {0: "items"} for name in (*given, "vectors")}
     if "attention_mask" in given:
         axes |= {name: {0: "items", 1: "pieces"} for name in given}

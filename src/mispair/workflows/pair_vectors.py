@@ -13,21 +13,24 @@ import numpy as np
 import torch
 
 from mispair.atomic import write_text
-from mispair.audit.fixing.earlier import earlier_fix
-from mispair.audit.space import Space, space_of
-from mispair.data import PairData, open_split
+from mispair.auditing.embeddings import arrays_as_data
+from mispair.auditing.fixing.earlier import earlier_fix
+from mispair.auditing.space import Space, space_of
+from mispair.data import PairData, list_data_splits, open_split
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
-from mispair.data.section_files import full_paths
+from mispair.data.readers.table import located
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.scale.judging import About
+from mispair.runtime.run_folder import RunFolder
+from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
 from mispair.section import Section
 from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
+from mispair.workflows.other_data import like_own
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 _NAME = "subject.json"
@@ -47,11 +50,8 @@ class Subject(Section):
     @classmethod
     def of_embeddings(cls, first: str, second: str, table: DataConfig | None) -> Subject:
         """Two .npy files, and the table whose rows they are, where there is one."""
-        a, b = os.path.abspath(first), os.path.abspath(second)
-        if table is None:
-            return cls(data=DataConfig(path=a, second=b))
-        origin = table.model_copy(update=full_paths(table.model_dump()))
-        return cls(data=origin.model_copy(update={"features": a, "second": b}), origin=origin)
+        config, origin = arrays_as_data(first, second, table)
+        return cls(data=config, origin=None if table is None else origin)
 
     @classmethod
     def of_folder(cls, folder: str) -> Subject:
@@ -96,15 +96,15 @@ def open_vectors(subject: Subject) -> PairVectors:
     return data if subject.encoder is None else _in_one_space(data, subject.encoder)
 
 
-def about_subject(subject: Subject) -> About:
+def about_subject(subject: Subject) -> AuditContext:
     """What to say of the data in the facts; a hash of all of it among that, so it is asked for once, at the end."""
     if subject.run is not None:
         return _of_run(load_run(Path(subject.run)), subject)[1]
     if subject.parts:
-        return About({"path": subject.data.path, "split": "all", "format": "parts", "hash": None})
+        return AuditContext({"path": subject.data.path, "split": "all", "format": "parts", "hash": None})
     origin = subject.origin or subject.data
     kind = "arrays" if subject.origin is None else os.path.splitext(origin.path)[1].lower().lstrip(".")
-    return About(
+    return AuditContext(
         {
             "path": origin.path, "split": "all", "format": kind or "folder",
             "hash": content_hash(open_source(origin, "all")),
@@ -157,7 +157,7 @@ class _RunSide:
         return self.take(rows)
 
 
-def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, About]:
+def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, AuditContext]:
     data = open_split(subject.data, subject.split, vocabulary=run.vocabulary)
     refuse_other_sizes(run, data)
     with torch.no_grad():
@@ -174,15 +174,15 @@ def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, About]:
         _RunSide(run, data, np.arange(len(data.images)), True, "images of the run"),
         _RunSide(run, data, table.text_rows, False, "texts of the run"),
         table.image_rows,
-        None if table.captions is None else _Shown(table.captions, table.text_rows),
+        None if table.captions is None else _TextsOfPairs(table.captions, table.text_rows),
         table.image_ids,
-        None if table.text_ids is None else _Shown(table.text_ids, table.text_rows),
+        None if table.text_ids is None else _TextsOfPairs(table.text_ids, table.text_rows),
         run.about.get("hash", "") or json.dumps(run.about, sort_keys=True),
     )
-    return pairs, About(origin_of(subject.data, data), held_out(0, learned), learned, str(run.folder))
+    return pairs, AuditContext(origin_of(subject.data, data), held_out(0, learned), learned, str(run.folder))
 
 
-class _Shown(Sequence[str]):
+class _TextsOfPairs(Sequence[str]):
     """Texts by pair: those of the rows that the pairs show."""
 
     def __init__(self, texts: Sequence[str], rows: Rows) -> None:
@@ -195,11 +195,42 @@ class _Shown(Sequence[str]):
         return self._texts[int(self._rows[pair])]
 
 
-def subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
-    """A run and the data it shall judge."""
-    from mispair.data import list_data_splits
-    from mispair.data.readers.table import located
+def subject_of(
+    target: str | None, embeddings: tuple[str, str] | None, data: DataConfig | None, split: str | None
+) -> Subject:
+    """What is judged in shards: two arrays, a folder of `mispair embed`, or data seen by a run.
 
+    Args:
+        target: a run folder or a folder of `mispair embed`; None with `embeddings`.
+        embeddings: two .npy files, row by row.
+        data: other data than the run's own, or the table whose rows the embeddings are.
+        split: which split a run shall judge.
+
+    Raises:
+        InputError: it is none of these, or more than one.
+    """
+    if embeddings is not None:
+        if target is not None or split is not None:
+            raise InputError("--embeddings brings the vectors: leave TARGET and --split out")
+        return Subject.of_embeddings(*embeddings, data)
+    if target is None:
+        raise InputError("say what to judge: --embeddings a.npy b.npy, a folder of mispair embed, or a run")
+    if RunFolder(Path(target)).begun:
+        run = load_run(Path(target))
+        own = run.config.data
+        return _subject_of_run(run, own if data is None else like_own(own, data), split)
+    if not os.path.exists(target):
+        raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")
+    if not EmbeddedFolder(Path(target)).begun:
+        raise InputError(
+            f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"
+            f" mispair embed {target} --shard 1/4"
+        )
+    return Subject.of_folder(target)
+
+
+def _subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
+    """A run and the data it shall judge."""
     config = located(config)
     chosen = split or usual_split(config, list_data_splits(config))
     return Subject(data=config, run=os.path.abspath(run.folder), split=chosen)

@@ -5,63 +5,39 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
-from mispair.audit import quick
-from mispair.audit.embeddings import as_array, as_texts, pick_column
-from mispair.audit.facts import Origin
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing import quick
+from mispair.auditing.embeddings import GivenPairs, as_array, number_images
+from mispair.auditing.facts import Origin
+from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
-from mispair.scale.judging import About, judge_many
+from mispair.scale.judge_many import AuditContext, judge_many
 from mispair.scale.vectors import PairVectors, StoredSide
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
 LARGE = 200_000  # pairs from which nothing is compared with everything any more
 
 
-def quick_audit(
-    image_embeddings: Any,
-    text_embeddings: Any,
-    *,
-    image_ids: Any = None,
-    captions: Any = None,
-    table: Any = None,
-    data: Origin | None = None,
-    tell: Tell = silent,
-) -> Verdicts:
-    """`mispair.audit.quick.quick_audit`, for any number of pairs; of very many, arrays are read in place."""
-
-    def column(role: str, given: Any) -> Any:
-        return pick_column(table, given, role) if isinstance(given, str) and table is not None else given
-
-    texts = column("text_embeddings", text_embeddings)
-    if isinstance(texts, str) or not hasattr(texts, "__len__") or len(texts) < LARGE:
-        return quick.quick_audit(
-            image_embeddings, text_embeddings, image_ids=image_ids, captions=captions, table=table, data=data, tell=tell
-        )
-    named = (("image_embeddings", column("image_embeddings", image_embeddings)), ("text_embeddings", texts))
-    sides = [StoredSide(name, _store(name, values)) for name, values in named]
-    shown = {"image_ids": column("image_ids", image_ids), "captions": column("captions", captions)}
-    listed = {name: None if given is None else as_texts(given) for name, given in shown.items()}
-    for name, values in listed.items():
-        if values is not None and len(values) != len(texts):
-            raise InputError(f"there are {len(values):,} {name} for {len(texts):,} pairs; expected one for each")
-    ids, image_of = listed["image_ids"], None
-    PairVectors(sides[0], sides[1])  # as many rows on both sides
+def quick_audit(pairs: GivenPairs, *, data: Origin | None = None, tell: Tell = silent) -> Verdicts:
+    """`mispair.auditing.quick.quick_audit`, for any number of pairs; of very many, arrays are read in place."""
+    texts = pairs.column("text_embeddings")
+    if not hasattr(texts, "__len__") or len(texts) < LARGE:
+        return quick.quick_audit(pairs, data=data, tell=tell)
+    images = StoredSide("image_embeddings", _store("image_embeddings", pairs.column("image_embeddings")))
+    read = StoredSide("text_embeddings", _store("text_embeddings", texts))
+    ids, captions = pairs.shown("image_ids", len(texts)), pairs.shown("captions", len(texts))
+    PairVectors(images, read)  # as many rows on both sides
+    image_of = None
     if ids is not None:
-        number: dict[str, int] = {}
-        image_of = np.array([number.setdefault(name, len(number)) for name in ids], np.int64)
-        first = np.full(len(number), -1, np.int64)
-        first[image_of[::-1]] = np.arange(len(ids))[::-1]
-        sides[0], ids = StoredSide(sides[0].name, sides[0].store.subset(first)), list(number)
-        image_of = None if len(number) == len(texts) else image_of
-    pairs = PairVectors(sides[0], sides[1], image_of, listed["captions"], ids)
-    return judge_many(pairs, About(data or {}), tell)
+        ids, image_of, first = number_images(ids)
+        images = StoredSide(images.name, images.store.subset(first))
+        image_of = None if len(ids) == len(texts) else image_of
+    return judge_many(PairVectors(images, read, image_of, captions, ids), AuditContext(data or {}), tell)
 
 
 def quick_audit_files(
@@ -71,7 +47,7 @@ def quick_audit_files(
     data: DataConfig | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
-    """`mispair.audit.quick.quick_audit_files`, for any number of pairs; of very many, the files are read in place."""
+    """`mispair.auditing.quick.quick_audit_files`, for any number of pairs; very many are read in place."""
     subject = Subject.of_embeddings(os.fspath(first), os.fspath(second), data)
     if len(open_pairing(subject.data, "all").image_of_text) < LARGE:
         return quick.quick_audit_files(first, second, data=data, tell=tell)

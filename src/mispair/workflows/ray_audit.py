@@ -13,19 +13,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.progress import Tell
+from mispair.progress import Tell, silent
 from mispair.runtime.run_folder import RunFolder
 from mispair.scale.evidence import BLOCK
 from mispair.scale.shard_folder import ShardFolder
 from mispair.workflows.embed import Encoding
 from mispair.workflows.embed_folder import embed
-from mispair.workflows.pair_vectors import Subject, open_vectors
-from mispair.workflows.ray_engine import Cluster, map_pieces, refuse_failed
+from mispair.workflows.pair_vectors import Subject, open_vectors, subject_of
+from mispair.workflows.ray_engine import Cluster, connected, map_pieces, refuse_failed
 from mispair.workflows.shards import ShardJudge, merge_shards
 
 _ENDINGS = (".parquet", ".tar")
@@ -55,6 +55,35 @@ def list_files(target: str) -> list[str]:
         raise InputError(f"{target} cannot be listed: {error}") from None
     named = sorted(str(name) for name in names if str(name).lower().endswith(_ENDINGS))
     return [system.unstrip_protocol(name) for name in named]
+
+
+def audit_with_ray(
+    target: str | None,
+    embeddings: tuple[str, str] | None,
+    data: DataConfig | None,
+    split: str | None,
+    folder: Path,
+    *,
+    encoder: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Verdicts of all shards, which meet in `folder`; raw pictures are encoded on the cluster first.
+
+    Args:
+        target, embeddings, data, split: as `mispair.workflows.pair_vectors.subject_of` has them; or `target` names
+            Parquet or tar files with pictures.
+        encoder: what encodes raw pictures; basic if not said.
+        workers: how many at a time.
+        address: host:port of a cluster; by default one of this machine is started.
+    """
+    with connected(address, workers) as cluster:
+        if embeddings is None and target is not None and is_raw(target):
+            subject = encode_on_ray(target, encoder or "basic", folder, cluster, tell)
+        else:
+            subject = subject_of(target, embeddings, data, split)
+        return audit_on_ray(subject, folder, cluster, tell)
 
 
 class EncodeWorker:

@@ -22,7 +22,7 @@ from mispair.workflows.assemble import Training
 
 
 @dataclass(frozen=True)
-class Rematching:
+class RematchingShares:
     """Shares of the transported mass, over the pairs the last epoch called mismatched."""
 
     true: float  # lands on a caption that is true of its image
@@ -43,7 +43,7 @@ def write_rematching(training: Training, epoch: int) -> None:
     write_text(training.folder.alignment_file, json.dumps(content) + "\n", "go on with --resume")
 
 
-def judge_rematching(training: Training, most: int = 40) -> Rematching | None:
+def judge_rematching(training: Training, most: int = 40) -> RematchingShares | None:
     """None where a method does not rematch, nothing was called mismatched, or nobody knows the truth."""
     trainer, data = training.trainer, training.data
     split = training.folder.last_split()
@@ -71,7 +71,7 @@ def judge_rematching(training: Training, most: int = 40) -> Rematching | None:
         moved += float(plan.sum())
         expected += float(cells[allowed].mean())
         batches += 1
-    return Rematching(landed / moved, expected / batches, batches)
+    return RematchingShares(landed / moved, expected / batches, batches)
 
 
 def ranked_alignments(training: Training, most: int = 20, ranks: int = 64) -> dict[str, list[float]] | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from mispair.atomic import write_atomically
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
-from mispair.review.agreement import agreements, disagreements, reviewer_figures
-from mispair.review.decisions import FILE, DecisionFile, merge_imported, read_decisions
-from mispair.review.exchange import FORMATS, read_exchange, to_bytes
-from mispair.review.identity import audit_identity
-from mispair.review.session import ReviewSession
+from mispair.reviewing.agreement import agreements, disagreements, reviewer_figures
+from mispair.reviewing.decisions import FILE, DecisionFile, merge_imported, read_decisions
+from mispair.reviewing.exchange import FORMATS, read_exchange, to_bytes
+from mispair.reviewing.identity import audit_identity
+from mispair.reviewing.session import ReviewSession
 
 
 def decisions_of(verdicts: Verdicts, path: Path) -> DecisionFile:

@@ -16,8 +16,8 @@ from mispair.data.vocabulary import UNK
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.search.index import Index
-from mispair.search.query import TextQuery
+from mispair.searching.index import Index
+from mispair.searching.query import TextQuery
 from mispair.workflows.index_encoder import joint_pictures, joint_texts
 from mispair.workflows.index_run import model_hash
 from mispair.workflows.raw_inputs import picture_features
@@ -160,10 +160,10 @@ class EncoderQueries:
         return joint_pictures(self.encoder, pictures, self.index.centre[0])
 
 
-Queries = RunQueries | EncoderQueries
+IndexQueries = RunQueries | EncoderQueries
 
 
-def encoder_of(index: Index) -> Queries:
+def encoder_of(index: Index) -> IndexQueries:
     """The run or the encoder behind an index, refused where its model is not the one that made it."""
     name = index.manifest.encoder
     if name is not None:

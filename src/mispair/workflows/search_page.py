@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mispair.pictures.reencode import reencode
 from mispair.report.html import Html, join, raw_text, tag
-from mispair.search.index import Index
-from mispair.search.query import Hit, SearchResult
-from mispair.serve.app import ASSETS
+from mispair.searching.index import Index
+from mispair.searching.query import Hit, SearchResult
+from mispair.serving.app import ASSETS
 from mispair.workflows.search import encoder_of
 from mispair.workflows.site import pictures_of_index
 

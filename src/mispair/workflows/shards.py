@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
 from mispair.scale.frame import make_frame
-from mispair.scale.judging import Judged, finish
+from mispair.scale.judge_many import Judged, finish
 from mispair.scale.shard_folder import ShardFolder
 from mispair.scale.statistics import gather, load_statistics, save_statistics
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
@@ -70,6 +70,11 @@ class ShardJudge:
         p = calibrations.full.p_mismatch(statistics.suspicion, statistics.crowd)
         self.place.save_verdicts(shard, of, statistics, p)
         return f"Shard {shard} of {of} is judged. When all are: mispair merge {folder} -o audit"
+
+
+def judge_shard(subject: Subject, shard: tuple[int, int], folder: Path, tell: Tell = silent) -> str:
+    """One pass over the i-th of n shards, into the folder they all meet in; a sentence that says what was done."""
+    return ShardJudge(subject, shard[1], folder).judge(shard[0], tell)
 
 
 def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.audit.audit_folder import AuditFolder
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.audit_folder import AuditFolder
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
-from mispair.review.identity import audit_identity
-from mispair.review.session import ReviewSession
+from mispair.reviewing.identity import audit_identity
+from mispair.reviewing.session import ReviewSession
 from mispair.runtime.run_folder import RunFolder
-from mispair.search.index import MANIFEST, Index
-from mispair.serve.app import Site
+from mispair.searching.index import MANIFEST, Index
+from mispair.serving.app import Site
 from mispair.workflows.embed import Encoding
 from mispair.workflows.index_encoder import build_encoder_index
 from mispair.workflows.index_run import build_index, model_hash

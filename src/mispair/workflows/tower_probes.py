@@ -39,8 +39,8 @@ def own_vectors(models: Sequence[Dual], inputs: TowerInputs) -> list[NDArray[np.
     return [np.asarray((torch.cat(side, 1) / len(models) ** 0.5).numpy()) for side in (seen, read)]
 
 
-def refuse_unlike(expected: NDArray[np.float32], found: NDArray[np.float32], side: str, by: str) -> None:
+def refuse_unlike(expected: NDArray[np.float32], theirs: NDArray[np.float32], side: str, by: str) -> None:
     """Raise InputError where vectors by another program are not the run's."""
-    apart = float(np.abs(expected - found).max()) if expected.shape == found.shape else float("inf")
+    apart = float(np.abs(expected - theirs).max()) if expected.shape == theirs.shape else float("inf")
     if not apart <= EQUAL:
         raise InputError(f"{by} gives {side} vectors that are {apart:.1g} off, more than {EQUAL:g}: not exported")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from mispair.data.features import FeatureStore
 from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.vocabulary import TokenStore, Vocabulary
 from mispair.errors import InputError
-from mispair.pictures.decode import Broken, read_picture
+from mispair.pictures.given import is_picture, picture_bytes
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval.scoring import Precision, encode_images, encode_texts, score_grid
@@ -103,11 +103,14 @@ class TrainedRun:
 
         Args:
             features: (n, F) one vector per image or (n, R, F) regions, an array or a tensor of the width the run was
-                trained on; or a `FeatureStore`, such as `PairData.images`; or picture files, as paths or as bytes,
-                where the run was trained on an encoder's features.
+                trained on; or a `FeatureStore`, such as `PairData.images`; or pictures, one or a list, as paths, bytes
+                of files or PIL pictures, where the run was trained on an encoder's features.
         """
-        if isinstance(features, (list, tuple)) and features and isinstance(features[0], (str, bytes, os.PathLike)):
-            features = picture_features(self.config.data, [_picture(one) for one in features])
+        if isinstance(features, str) or is_picture(features):
+            features = [features]
+        first = features[0] if isinstance(features, (list, tuple)) and features else None
+        if isinstance(first, str) or is_picture(first):
+            features = picture_features(self.config.data, [picture_bytes(one) for one in features])
         return self._encode(_store(features, "features"), "images")
 
     def encode_text(self, texts: Any) -> EncodedItems:
@@ -173,14 +176,21 @@ class TrainedRun:
         for model in self.models:
             assert isinstance(model, nn.Module)
             device = next(model.parameters(), torch.empty(0)).device
-            rows = [np.arange(start, min(start + _BATCH, len(store))) for start in range(0, len(store), _BATCH)]
-            encoded = encode(model, (tuple(t.to(device) for t in gather(store, chosen)) for chosen in rows))  # type: ignore[misc]
+            encoded = encode(model, _batches(store, device))
             parts.append(encoded)
             with torch.no_grad():
                 pooled: Tensor = (model.pool_images if side == "images" else model.pool_texts)(encoded)
             vectors.append(pooled.float().cpu())
         joined = torch.cat(vectors, 1) / len(vectors) ** 0.5  # products of these are the mean of the products
         return EncodedItems(tuple(parts), np.asarray(joined.numpy()))
+
+
+def _batches(
+    store: FeatureStore | PreparedPictures | TokenStore, device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
+    for start in range(0, len(store), _BATCH):
+        values, mask = gather(store, np.arange(start, min(start + _BATCH, len(store))))
+        yield values.to(device), mask.to(device)
 
 
 def load_run(
@@ -207,15 +217,6 @@ def _refuse_other_words(run: RunFolder, vocabulary: Vocabulary | None, about: di
         raise InputError(
             f"{run.vocabulary_file} is not the vocabulary {run.model_file.name} was trained with; copy the folder anew"
         )
-
-
-def _picture(file: Any) -> bytes:
-    if isinstance(file, bytes):
-        return file
-    data = read_picture(Path(file))
-    if isinstance(data, Broken):
-        raise InputError(f"{file}: {data.reason}; give picture files, or features")
-    return data
 
 
 def _store(values: Any, name: str) -> FeatureStore | PreparedPictures:

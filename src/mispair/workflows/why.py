@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, decode
-from mispair.search.query import Why
+from mispair.pictures.given import as_png
+from mispair.searching.query import Why
 from mispair.workflows.report.words import cut_out
 
 _GRID = 5  # regions a side
@@ -23,7 +23,7 @@ _HOW = "Each word was left out, and each region of the picture covered: the mark
 _WORDS = "Each word was left out: the marked ones cost the score most."
 
 
-class Scores(Protocol):
+class PartScores(Protocol):
     """What is asked of a model: scores of texts with the picture of a pair, and of pictures with a text."""
 
     def unknown(self, text: str) -> tuple[str, ...]: ...
@@ -33,7 +33,7 @@ class Scores(Protocol):
     def score_pictures(self, pictures: Sequence[bytes], text: str) -> NDArray[np.float32] | None: ...
 
 
-def explainer(scores: Scores, picture_of: Callable[[int], bytes | None]) -> Callable[[int, str, bool], Why]:
+def explainer(scores: PartScores, picture_of: Callable[[int], bytes | None]) -> Callable[[int, str, bool], Why]:
     """What says why a text fits the picture of a pair; with its regions too where asked for, which takes longer.
 
     Args:
@@ -75,16 +75,16 @@ def cover_regions(data: bytes) -> tuple[bytes, ...]:
     pixels = np.asarray(picture)
     mean = pixels.reshape(-1, 3).mean(0).astype(np.uint8)
     down, across = (np.linspace(0, size, _GRID + 1).round().astype(int) for size in pixels.shape[:2])
-    made = [_png(Image.fromarray(pixels))]
+    made = [as_png(Image.fromarray(pixels))]
     for top, bottom in pairwise(down):
         for left, right in pairwise(across):
             changed = pixels.copy()
             changed[top:bottom, left:right] = mean
-            made.append(_png(Image.fromarray(changed)))
+            made.append(as_png(Image.fromarray(changed)))
     return tuple(made)
 
 
-def _words(scores: Scores, pair: int, text: str) -> tuple[float, tuple[tuple[str, float | None], ...]]:
+def _words(scores: PartScores, pair: int, text: str) -> tuple[float, tuple[tuple[str, float | None], ...]]:
     if not text.strip():
         raise InputError("there are no words to explain")
     pieces = cut_out(text, _MOST_WORDS)
@@ -97,9 +97,3 @@ def _words(scores: Scores, pair: int, text: str) -> tuple[float, tuple[tuple[str
         carried = None if piece.rest is None else next(lost)
         words.append((piece.text, None if piece.text.lower() in unknown else carried))
     return float(scored[0]), tuple(words)
-
-
-def _png(picture: object) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, "PNG", compress_level=1)  # type: ignore[attr-defined]
-    return out.getvalue()

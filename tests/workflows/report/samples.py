@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.workflows.train import train as train_run
 from tests.report.samples import audit_of
 from tests.synthetic import tiny_config

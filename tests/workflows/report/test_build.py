@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.report.page import render
 from mispair.workflows.report import build_page

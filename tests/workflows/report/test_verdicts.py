@@ -11,7 +11,7 @@ import pytest
 
 import mispair
 from mispair.workflows.report.verdicts import VerdictsWithReport, with_report
-from tests.audit.planted import planted
+from tests.auditing.planted import planted
 from tests.report.samples import audit_of, png
 
 

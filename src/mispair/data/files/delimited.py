@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mispair.data.files.reading import read_lines
-from mispair.data.files.table_rows import WHAT, Rows, Value
+from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.errors import InputError
 
 _LONG_FIELD = 131_072  # characters; what Python's reader takes for an unclosed quote, and most often is one
@@ -27,7 +27,7 @@ def separator(path: Path, heading: str) -> str:
     return max(",\t;", key=heading.count)
 
 
-def read_delimited(path: Path) -> Rows:
+def read_delimited(path: Path) -> TableRows:
     """The rows of a CSV or TSV file; blank lines are skipped.
 
     Raises:
@@ -63,7 +63,7 @@ def read_delimited(path: Path) -> Rows:
                 f"{path}, line {start}: not readable ({error}); expected {WHAT}, so look for an unclosed quote"
             ) from None
     columns: dict[str, list[Value]] = {name: [row[k] for row in records] for k, name in enumerate(header)}
-    return Rows(header, columns, numbers, lines.replaced)
+    return TableRows(header, columns, numbers, lines.replaced)
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from mispair.data.files.reading import read_lines
-from mispair.data.files.table_rows import WHAT, Rows, Value
+from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.errors import InputError
 
 
-def read_json_lines(path: Path) -> Rows:
+def read_json_lines(path: Path) -> TableRows:
     """The objects of a JSONL file; a key that one of them lacks is None there. Blank lines are skipped.
 
     Raises:
@@ -36,7 +36,7 @@ def read_json_lines(path: Path) -> Rows:
         numbers.append(number)
     header = list(dict.fromkeys(name for value in records for name in value))
     columns = {name: [value.get(name) for value in records] for name in header}
-    return Rows(header, columns, numbers, lines.replaced)
+    return TableRows(header, columns, numbers, lines.replaced)
 
 
 def is_text(value: Value) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mispair.data.files.reading import plain_file, reading
-from mispair.data.files.table_rows import WHAT, Rows, Value
+from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.errors import InputError
 
 
@@ -43,7 +43,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise InputError(f"{path} is not readable as Parquet ({reason}); expected {WHAT}: write it again") from None
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Rows:
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> TableRows:
     """The named columns; None: those that hold text or numbers, except what cannot be read.
 
     A column nobody asked for is never a reason to refuse the file.
@@ -64,7 +64,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Rows:
     sizes = {len(column) for column in values.values()}
     if len(sizes) > 1:
         raise InputError(f"{path} is not readable as Parquet (columns of different lengths); write it again")
-    return Rows(list(fields), values, list(range(1, max(sizes, default=0) + 1)))
+    return TableRows(list(fields), values, list(range(1, max(sizes, default=0) + 1)))
 
 
 def _column(file: Any, name: str) -> list[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tarfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -82,14 +82,20 @@ def list_tar(path: Path) -> TarListing:
     return _list(path, status.st_size, status.st_mtime_ns)
 
 
+def headers(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The headers of a tar one after the other; the library would keep every one of them in memory."""
+    for info in tar:
+        tar.members = []  # type: ignore[attr-defined]
+        yield info
+
+
 @lru_cache(maxsize=4096)
 def _list(path: Path, size: int, changed: int) -> TarListing:
     members: list[Member] = []
     trouble = None
     try:
         with tarfile.open(path, "r:") as tar:
-            for info in tar:
-                tar.members = []  # type: ignore[attr-defined]  # it would keep every header in memory
+            for info in headers(tar):
                 if info.isreg() and not info.issparse() and info.size >= 0:
                     if info.offset_data + info.size > size:
                         trouble = f"truncated inside {info.name!r}"

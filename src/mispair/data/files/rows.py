@@ -11,10 +11,10 @@ from mispair.data.files.delimited import read_delimited
 from mispair.data.files.json_lines import read_json_lines
 from mispair.data.files.parquet import parquet_names, read_parquet
 from mispair.data.files.reading import read_bytes
-from mispair.data.files.table_rows import WHAT, Rows, Value
+from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.errors import InputError
 
-__all__ = ["TABLES", "Rows", "Value", "column_names", "read_rows"]
+__all__ = ["TABLES", "TableRows", "Value", "column_names", "read_rows"]
 
 _TEXT = {".csv": read_delimited, ".tsv": read_delimited, ".jsonl": read_json_lines, ".ndjson": read_json_lines}
 TABLES = (*_TEXT, ".parquet")  # endings of table files
@@ -25,7 +25,7 @@ def column_names(path: Path) -> list[str]:
     return parquet_names(path) if path.suffix.lower() == ".parquet" else read_rows(path).header
 
 
-def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> TableRows:
     """The rows of a table file, by its ending.
 
     Args:
@@ -42,6 +42,6 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
 
 
 @lru_cache(maxsize=1)
-def _read_text(path: Path, content: bytes) -> Rows:
+def _read_text(path: Path, content: bytes) -> TableRows:
     """The splits of a table are opened one after the other: parse the same content once."""
     return _TEXT[path.suffix.lower()](path)

@@ -10,7 +10,7 @@ Value = Any  # str, int, float, bool, None, list or dict, as the file has it
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """A table by column. `lines` are 1-based lines of a text file, or rows of a Parquet file."""
 
     header: list[str]  # all columns, also those that were not read

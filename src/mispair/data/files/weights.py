@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.data.files.npy import open_array
-from mispair.data.files.table_rows import Rows, Value
+from mispair.data.files.table_rows import TableRows, Value
 from mispair.errors import InputError
 
 _WHAT = "a weight per pair, a number of at least 0"
 
 
-def weights_of_column(path: Path, rows: Rows, column: str, per_row: Sequence[int]) -> NDArray[np.float32]:
+def weights_of_column(path: Path, rows: TableRows, column: str, per_row: Sequence[int]) -> NDArray[np.float32]:
     """The weights in `column`, one per text; `per_row` says how many texts each row has.
 
     Raises InputError for what is no finite number of at least 0.

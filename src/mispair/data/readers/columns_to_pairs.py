@@ -11,7 +11,7 @@ from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.files.captions import not_utf8
 from mispair.data.files.columns import Columns
-from mispair.data.files.table_rows import Rows, Value
+from mispair.data.files.table_rows import TableRows, Value
 from mispair.data.files.weights import weights_of_column
 from mispair.data.picture_store import PictureIndex, PictureStore
 from mispair.data.readers.pair_list import PairList, usual_split
@@ -21,7 +21,7 @@ from mispair.errors import InputError
 
 def pairs_of_columns(
     path: Path,
-    rows: Rows,
+    rows: TableRows,
     columns: Columns,
     config: DataConfig,
     *,
@@ -73,7 +73,7 @@ def pairs_of_columns(
     )
 
 
-def _captions(path: Path, rows: Rows, column: str | None) -> tuple[list[str] | None, list[int]]:
+def _captions(path: Path, rows: TableRows, column: str | None) -> tuple[list[str] | None, list[int]]:
     """The captions and how many each row has; a list in a row means several captions of one image."""
     if column is None:
         return None, [1] * len(rows.lines)
@@ -89,7 +89,7 @@ def _captions(path: Path, rows: Rows, column: str | None) -> tuple[list[str] | N
     return captions, per_row
 
 
-def _names(path: Path, rows: Rows, column: str) -> list[str]:
+def _names(path: Path, rows: TableRows, column: str) -> list[str]:
     return [_name(value, path, line, column) for line, value in zip(rows.lines, rows.columns[column], strict=True)]
 
 

@@ -18,7 +18,7 @@ from mispair.data.files.columns import Columns, recognise
 from mispair.data.files.parquet import open_parquet, parquet_schema, read_parquet
 from mispair.data.files.picture_column import ParquetStore, parquet_places, picture_columns
 from mispair.data.files.picture_folder import FolderStore
-from mispair.data.files.table_rows import WHAT, Rows, Value
+from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.data.readers.columns_to_pairs import pairs_of_columns
 from mispair.data.readers.pair_list import PairList, features_path
 from mispair.errors import InputError
@@ -55,7 +55,7 @@ def parquet_columns(schema: Any, shown: str, config: DataConfig) -> Columns:
     return recognise(list(schema.names), config.columns, shown, config.second is None, pictures, config.weights)
 
 
-def _rows(paths: tuple[Path, ...], columns: Columns) -> tuple[Rows, list[int]]:
+def _rows(paths: tuple[Path, ...], columns: Columns) -> tuple[TableRows, list[int]]:
     used = [columns.image, columns.caption, columns.split, columns.id, columns.file, columns.weights]
     names = list(dict.fromkeys(name for name in used if name is not None))
     values: dict[str, list[Value]] = {name: [] for name in names}
@@ -75,7 +75,7 @@ def _rows(paths: tuple[Path, ...], columns: Columns) -> tuple[Rows, list[int]]:
     count = sum(per_file)
     if not count:
         raise InputError(f"{paths[0]} has no rows; expected {WHAT}, one per row")
-    return Rows(header, values, list(range(1, count + 1))), per_file
+    return TableRows(header, values, list(range(1, count + 1))), per_file
 
 
 def _picture_names(paths: tuple[Path, ...], schema: Any, column: str, count: int) -> list[str]:

@@ -13,7 +13,7 @@ from mispair.data.config import DataConfig
 from mispair.data.files.columns import Columns
 from mispair.data.files.picture_column import ArrowStore, ColumnPlace, arrow_batches
 from mispair.data.files.picture_folder import FolderStore
-from mispair.data.files.table_rows import WHAT, Rows, Value
+from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.data.readers.columns_to_pairs import pairs_of_columns
 from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.data.readers.parquet_pairs import distinct_names, parquet_columns
@@ -81,7 +81,7 @@ def _read(config: DataConfig) -> PairList:
     if columns.picture is not None:
         store = ArrowStore(files, columns.picture, FolderStore(root, config.allow_outside))
         inside = (store, places, _picture_names(batches, columns.picture, len(places)))
-    rows = Rows(list(schema.names), values, list(range(1, len(places) + 1)))
+    rows = TableRows(list(schema.names), values, list(range(1, len(places) + 1)))
     return pairs_of_columns(root, rows, columns, config, splits=splits, inside=inside)
 
 

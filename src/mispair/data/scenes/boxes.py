@@ -14,11 +14,11 @@ from mispair.data.scenes.draw import SIDE
 REGIONS = 6
 _SMALLEST = 5  # cells of the coarse picture a patch must cover
 
-Pictures = NDArray[np.uint8]
+PictureArrays = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 
-def find_boxes(pictures: Pictures, ground: Floats, rngs: list[np.random.Generator]) -> Floats:
+def find_boxes(pictures: PictureArrays, ground: Floats, rngs: list[np.random.Generator]) -> Floats:
     """Boxes (n, REGIONS, 4) as top, left, bottom, right in pixels, in drawn order; one generator per picture."""
     coarse = pictures[:, ::2, ::2]
     labels = _components(highest(np.abs(coarse - ground[:, None, None])) > 45.0)
@@ -33,7 +33,7 @@ def find_boxes(pictures: Pictures, ground: Floats, rngs: list[np.random.Generato
     return boxes
 
 
-def ground_colour(pictures: Pictures) -> Floats:
+def ground_colour(pictures: PictureArrays) -> Floats:
     """The median colour of each picture's border, (n, 3)."""
     edges = [pictures[:, :2].reshape(len(pictures), -1, 3), pictures[:, -2:].reshape(len(pictures), -1, 3)]
     median: Floats = np.median(np.concatenate(edges, 1), axis=1).astype(np.float32)

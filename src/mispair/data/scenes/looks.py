@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.data.scenes.boxes import Floats, Pictures, highest
+from mispair.data.scenes.boxes import Floats, PictureArrays, highest
 from mispair.data.scenes.draw import SIDE
 
 _CROP = 18  # G
@@ -28,7 +28,7 @@ class Looks:
     place: Floats  # (n, R, 10) where the box lies and how large it is
 
 
-def measure(pictures: Pictures, ground: Floats, boxes: Floats) -> Looks:
+def measure(pictures: PictureArrays, ground: Floats, boxes: Floats) -> Looks:
     """pictures (n, S, S, 3), ground (n, 3), boxes (n, R, 4)."""
     crops = _crop(pictures, boxes)
     differs = np.clip(highest(np.abs(crops - ground[:, None, None, None])) / 60.0, 0.0, 1.0)
@@ -44,7 +44,7 @@ def measure(pictures: Pictures, ground: Floats, boxes: Floats) -> Looks:
     return Looks(outline, _texture(crops, weight), colour.astype(np.float32), _place(boxes))
 
 
-def _crop(pictures: Pictures, boxes: Floats) -> Floats:
+def _crop(pictures: PictureArrays, boxes: Floats) -> Floats:
     """G x G pixels of each box, (n, R, G, G, 3)."""
     steps = (np.arange(_CROP, dtype=np.float32) + 0.5) / _CROP
     top, left, bottom, right = np.moveaxis(boxes, -1, 0)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mispair.data.scenes.boxes import REGIONS, Floats, Pictures, find_boxes, ground_colour
+from mispair.data.scenes.boxes import REGIONS, Floats, PictureArrays, find_boxes, ground_colour
 from mispair.data.scenes.draw import render
 from mispair.data.scenes.looks import measure
 from mispair.data.scenes.world import Dice, sample
@@ -23,7 +23,7 @@ _PICTURES_TO_LEARN_FROM = 160
 _SEED = 20_240_305
 
 
-def describe(pictures: Pictures, rngs: list[np.random.Generator], noise: float) -> Floats:
+def describe(pictures: PictureArrays, rngs: list[np.random.Generator], noise: float) -> Floats:
     """Pictures (n, 96, 96, 3) -> features (n, REGIONS, WIDTH) float32; one generator per picture."""
     raw = _raw(pictures, rngs)
     features: Floats = (raw @ _mixing(raw.shape[-1])).astype(np.float32)
@@ -77,7 +77,7 @@ def _distances(values: Floats, centres: Floats) -> Floats:
     return result
 
 
-def _raw(pictures: Pictures, rngs: list[np.random.Generator]) -> Floats:
+def _raw(pictures: PictureArrays, rngs: list[np.random.Generator]) -> Floats:
     ground = ground_colour(pictures)
     boxes = find_boxes(pictures, ground, rngs)
     looks = measure(pictures, ground, boxes)

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.device_to_host import to_host
 from mispair.methods.l2rm.config import CandidatesConfig
 from mispair.methods.l2rm.nearest import NearestImages, given_cosines
 from mispair.protocols import Companions, Run
-from mispair.readback import to_host
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import Encoded, PairBatch, Split
 

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.device_to_host import to_host
 from mispair.functional.loss_split import trust_at_least, with_known
 from mispair.methods.l2rm.config import L2RMConfig
 from mispair.methods.l2rm.judged_by_others import OthersSplit
 from mispair.methods.l2rm.split import LossSplit
 from mispair.methods.l2rm.witness import Witness, standing
 from mispair.protocols import Run
-from mispair.readback import to_host
 from mispair.types import Encoded, PairBatch, Split
 
 NEARLY_ALL = 0.95  # share of pairs called mismatched from which on the split says nothing
@@ -79,30 +79,30 @@ class Identification:
         """Split all pairs by the columns of a survey (Eq. 4), record what they were split by, and set `trust`."""
         if self._by_others:
             split = self.others.divide(run)
-            found = Identified(split, float(split.p_mismatch.mean()), True)
+            identified = Identified(split, float(split.p_mismatch.mean()), True)
             run.record(**self.others.columns())
         else:
             split, fit, signal = self.losses.divide(columns["loss"], run.image_of)
             split = with_known(split, run.known, self.batch_size)
-            found = Identified(split, fit.mismatch_rate if split.mismatched.any() else 0.0, fit.bimodal)
+            identified = Identified(split, fit.mismatch_rate if split.mismatched.any() else 0.0, fit.bimodal)
             run.record(signal=signal)
         if self.asks_witness:
-            found = self._with_witness(run, columns, found)
-            split = found.split
+            identified = self._with_witness(run, columns, identified)
+            split = identified.split
         run.record(loss=columns["loss"], posterior=split.p_mismatch, mismatched=split.mismatched, cost=columns["cost"])
-        run.log(rate=found.rate)
+        run.log(rate=identified.rate)
         _warn(run, split)
         soft = self.config.weights == "posterior" or (
             self.config.weights == "auto" and (self._by_others or self.asks_witness)
         )
         self.trust = torch.from_numpy(1 - split.p_mismatch).float().to(device) if soft else None
-        return found
+        return identified
 
-    def _with_witness(self, run: Run, columns: Mapping[str, NDArray[Any]], found: Identified) -> Identified:
-        """The smaller trust of the witness and, where both are asked, of the split found so far."""
+    def _with_witness(self, run: Run, columns: Mapping[str, NDArray[Any]], identified: Identified) -> Identified:
+        """The smaller trust of the witness and, where both are asked, of the split so far."""
         p = self.witness.judge(columns)
         if self.config.evidence == "both":
-            p = np.maximum(p, found.split.p_mismatch)
+            p = np.maximum(p, identified.split.p_mismatch)
         split = Split(p, trust_at_least(p > self.config.matched_below, p, self.batch_size))
         split = with_known(split, run.known, self.batch_size)
         run.record(signal=p)

@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.device_to_host import to_host
 from mispair.functional.contrastive_losses import info_nce
 from mispair.methods.base import mean_vectors, weighed
 from mispair.protocols import Companions, Run
-from mispair.readback import to_host
 from mispair.retrieval_module import RetrievalModule
 from mispair.types import Encoded, PairBatch
 

@@ -19,6 +19,15 @@ from mispair.models.kernels.unit_length import EPS, l2
 
 
 @dataclass(frozen=True, slots=True)
+class LookSettings:
+    """How queries look: how often, how sharply, and whether they are brought to unit length after each look."""
+
+    steps: int
+    smooth: float
+    norm: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Contexts:
     """The side that is attended to: a items of Tc parts, their Gram matrices and their half of the gate map."""
 
@@ -37,10 +46,8 @@ class Queries:
     mask: Tensor  # (s, b, Tq)
 
 
-def iterate(
-    contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor, steps: int, smooth: float, norm: bool
-) -> Tensor:
-    """Sum over `steps` looks of the mean cosine between queries and what they see, (a, b).
+def iterate(contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor, looks: LookSettings) -> Tensor:
+    """Sum over all looks of the mean cosine between queries and what they see, (a, b).
 
     w_query (2D, D) and bias (2D,) are the query half of the gate map: gate first, candidate second.
     """
@@ -51,19 +58,19 @@ def iterate(
     length = torch.linalg.vector_norm(queries.values, dim=-1).expand(a, b, tq)
     total = first.new_zeros(a, b)
     raw, state = first, queries.values.reshape(s, b * tq, d)
-    for step in range(steps):
-        weights = _look(raw, contexts.mask, real, smooth)
+    for step in range(looks.steps):
+        weights = _look(raw, contexts.mask, real, looks.smooth)
         flat = weights.view(a, b * tq, tc)
         seen = (flat * torch.bmm(flat, contexts.gram)).sum(-1).clamp_min(1e-16).sqrt().view(a, b, tq)
         cosine = (weights * first).sum(-1) / (length * seen).clamp_min(EPS)
         total = total + (cosine * real).sum(-1) / real.sum(-1)
-        if step + 1 == steps:
+        if step + 1 == looks.steps:
             break  # what would be remembered is read by nobody
         half = queries.mapped.reshape(s, b * tq, 2 * d) if step == 0 else state @ w_query.T
         gate, candidate = torch.split(torch.baddbmm(half + bias, flat, contexts.mapped), d, -1)
         gate, candidate = gate.sigmoid(), candidate.tanh()
         state = candidate + gate * (state - candidate)
-        state = l2(state) if norm else state
+        state = l2(state) if looks.norm else state
         raw = torch.bmm(state, contexts.values.mT).view(a, b, tq, tc)
     return total
 

@@ -16,11 +16,11 @@ from torch.autograd.function import once_differentiable
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.similarity_vectors import live_cells, pieces
 
-Block = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], Tensor]
+BlockFunction = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], Tensor]
 
 
 def score(
-    block: Block, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor], step: int
+    block: BlockFunction, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor], step: int
 ) -> Tensor:
     """Logits (n, k) of a block function, `step` images (or pairs) at a time; no graph is kept in between."""
     counts = (len(images), len(texts))
@@ -30,7 +30,7 @@ def score(
 
 
 def _forward(
-    block: Block, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor], step: int
+    block: BlockFunction, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor], step: int
 ) -> Tensor:
     return torch.cat([block(*_part(images, texts, at, step), weights) for at in range(0, len(images[0]), step)])
 
@@ -43,7 +43,7 @@ def _part(images: Sequence[Tensor], texts: Sequence[Tensor], at: int, step: int)
 
 class _Recomputed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, block: Block, step: int, counts: tuple[int, int], *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, block: BlockFunction, step: int, counts: tuple[int, int], *tensors: Tensor) -> Tensor:
         ctx.block, ctx.step, ctx.counts = block, step, counts
         ctx.autocast = _autocast(tensors[0].device.type)
         ctx.save_for_backward(*tensors)
@@ -76,7 +76,7 @@ class _Recomputed(torch.autograd.Function):
 
 
 def _gradients(
-    block: Block, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor], grad: Tensor
+    block: BlockFunction, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor], grad: Tensor
 ) -> list[Tensor | None]:
     """Run one block with a graph and come back with the gradient of each floating-point input."""
     leaves = [t.detach().requires_grad_(t.is_floating_point()) for t in (*images, *texts, *weights)]

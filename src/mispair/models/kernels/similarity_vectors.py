@@ -22,8 +22,8 @@ SPARSE = 0.25  # below this share of cells with gradient, the cells are packed a
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What belongs to the images or the texts of a block, and the two maps; order as `SimilarityVectors.apply`."""
+class GridInputs:
+    """Images and texts whose cells are scored, all or some of them; order as `SimilarityVectors.apply`."""
 
     regions: Tensor  # (n, R, D)
     gram: Tensor  # (n, R, R)
@@ -32,10 +32,14 @@ class Side:
     text_global: Tensor  # (b, k, D)
     region_mask: Tensor | None  # (n, R)
 
-    def images(self, part: slice) -> Side:
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """All of them, in order."""
+        return self.regions, self.gram, self.words, self.image_global, self.text_global, self.region_mask
+
+    def images(self, part: slice) -> GridInputs:
         """The images of `part`, with their own texts when every image has its own."""
         own = part if self.words.shape[0] > 1 else slice(None)
-        return Side(
+        return GridInputs(
             self.regions[part],
             self.gram[part],
             self.words[own],
@@ -44,9 +48,9 @@ class Side:
             None if self.region_mask is None else self.region_mask[part],
         )
 
-    def pairs(self, rows: Tensor, cols: Tensor) -> Side:
+    def pairs(self, rows: Tensor, cols: Tensor) -> GridInputs:
         """The listed cells of a grid as a list of pairs."""
-        return Side(
+        return GridInputs(
             self.regions[rows],
             self.gram[rows],
             self.words[0, cols, None],
@@ -67,18 +71,18 @@ def block_rows(device: torch.device, width: int) -> int:
     return max(1, (1 << 20) // width) if device.type == "cpu" else 1 << 16
 
 
-def vectors(side: Side, maps: Sequence[Tensor], smooth: float) -> tuple[Tensor, Tensor, list[Tensor]]:
+def vectors(inputs: GridInputs, maps: Sequence[Tensor], smooth: float) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Similarity vectors (n, k, L+1, S), their lengths before l2 (n, k, L+1, 1), and the dot products by part.
 
     `maps`: weight (S, D) and bias (S,) of the local map, then of the global one.
     """
     w_loc, b_loc, w_glo, b_glo = maps
-    n, (_, k, length, _), s = side.regions.shape[0], side.words.shape, w_loc.shape[0]
-    out = side.regions.new_empty(n, k, length + 1, s)
-    norms = side.regions.new_empty(n, k, length + 1, 1)
+    n, (_, k, length, _), s = inputs.regions.shape[0], inputs.words.shape, w_loc.shape[0]
+    out = inputs.regions.new_empty(n, k, length + 1, s)
+    norms = inputs.regions.new_empty(n, k, length + 1, 1)
     raws = []
-    for part in side.parts(block_rows(out.device, side.regions.shape[-1])):
-        block = side.images(part)
+    for part in inputs.parts(block_rows(out.device, inputs.regions.shape[-1])):
+        block = inputs.images(part)
         raw = dots(block.regions, block.words)
         squares = differences(attend(raw, block.gram, block.region_mask, smooth), block.regions, block.words).square_()
         _unit(squares, w_loc, b_loc, out[part, :, 1:], norms[part, :, 1:])
@@ -104,17 +108,18 @@ def _unit(x: Tensor, weight: Tensor, bias: Tensor, out: Tensor, norms: Tensor) -
 class _Sums:
     """Gradients gathered over the blocks of one backward; `whole`: what belongs to images is written, not added."""
 
-    def __init__(self, side: Side, w_loc: Tensor, w_glo: Tensor, whole: bool) -> None:
+    def __init__(self, inputs: GridInputs, w_loc: Tensor, w_glo: Tensor, whole: bool) -> None:
         start = torch.empty_like if whole else torch.zeros_like
-        self.regions, self.gram, self.image_global = start(side.regions), start(side.gram), start(side.image_global)
-        self.words = torch.zeros_like(side.words)
-        self.text_global = torch.zeros_like(side.text_global)
+        self.regions, self.gram = start(inputs.regions), start(inputs.gram)
+        self.image_global = start(inputs.image_global)
+        self.words = torch.zeros_like(inputs.words)
+        self.text_global = torch.zeros_like(inputs.text_global)
         self.w_loc, self.w_glo = running_sum(w_loc), running_sum(w_glo)
         self.b_loc, self.b_glo = running_sum(w_loc[:, 0]), running_sum(w_glo[:, 0])
 
 
 def _block_backward(
-    block: Side,
+    block: GridInputs,
     raw: Tensor,
     grad: Tensor,
     unit: Tensor,
@@ -151,9 +156,9 @@ class SimilarityVectors(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
         regions, gram, words, image_global, text_global, region_mask, w_loc, b_loc, w_glo, b_glo, smooth = args
-        side = Side(regions, gram, words, image_global, text_global, region_mask)
+        inputs = GridInputs(regions, gram, words, image_global, text_global, region_mask)
         with torch.autocast(regions.device.type, enabled=False):
-            out, norms, raws = vectors(side, (w_loc, b_loc, w_glo, b_glo), smooth)
+            out, norms, raws = vectors(inputs, (w_loc, b_loc, w_glo, b_glo), smooth)
         ctx.smooth, ctx.region_mask = smooth, region_mask
         ctx.save_for_backward(regions, gram, words, image_global, text_global, w_loc, w_glo, out, norms, *raws)
         return out
@@ -162,15 +167,15 @@ class SimilarityVectors(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         regions, gram, words, image_global, text_global, w_loc, w_glo, unit, norms, *raws = ctx.saved_tensors
-        side = Side(regions, gram, words, image_global, text_global, ctx.region_mask)
+        inputs = GridInputs(regions, gram, words, image_global, text_global, ctx.region_mask)
         shared = words.shape[0] == 1
         cells = live_cells(grad.flatten(2).abs().amax(-1)) if shared else None
-        sums = _Sums(side, w_loc, w_glo, whole=cells is None)
+        sums = _Sums(inputs, w_loc, w_glo, whole=cells is None)
         if cells is not None:
-            _packed(side, cells, grad, unit, norms, w_loc, w_glo, ctx.smooth, sums)
+            _packed(inputs, cells, grad, unit, norms, w_loc, w_glo, ctx.smooth, sums)
         else:
-            for part, raw in zip(side.parts(block_rows(grad.device, regions.shape[-1])), raws, strict=True):
-                block = (side.images(part), raw, grad[part], unit[part], norms[part])
+            for part, raw in zip(inputs.parts(block_rows(grad.device, regions.shape[-1])), raws, strict=True):
+                block = (inputs.images(part), raw, grad[part], unit[part], norms[part])
                 d_regions, d_gram, d_words, d_image, d_text = _block_backward(*block, w_loc, w_glo, ctx.smooth, sums)
                 sums.regions[part], sums.gram[part], sums.image_global[part] = d_regions, d_gram, d_image
                 own = slice(None) if shared else part
@@ -202,13 +207,13 @@ def live_cells(weight: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _packed(
-    side: Side, cells: tuple[Tensor, Tensor], grad: Tensor, unit: Tensor, norms: Tensor, w_loc: Tensor, w_glo: Tensor,
-    smooth: float, sums: _Sums,
+    inputs: GridInputs, cells: tuple[Tensor, Tensor], grad: Tensor, unit: Tensor, norms: Tensor,
+    w_loc: Tensor, w_glo: Tensor, smooth: float, sums: _Sums,
 ) -> None:  # fmt: skip
     """The backward of the listed cells alone."""
-    rows_of_block = max(1, block_rows(grad.device, side.regions.shape[-1]) // side.words.shape[2])
+    rows_of_block = max(1, block_rows(grad.device, inputs.regions.shape[-1]) // inputs.words.shape[2])
     for rows, cols in zip(*(pieces(c, rows_of_block) for c in cells), strict=True):
-        block = side.pairs(rows, cols)
+        block = inputs.pairs(rows, cols)
         raw = dots(block.regions, block.words)
         own, own_unit, own_norms = (t[rows, cols, None] for t in (grad, unit, norms))
         d_regions, d_gram, d_words, d_image, d_text = _block_backward(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mispair.audit.fixing.expectation import advise
-from mispair.audit.verdicts import Verdicts, issues_sentence, left_out_sentence, rate_sentence
+from mispair.auditing.fixing.expectation import advise
+from mispair.auditing.verdicts import Verdicts, issues_sentence, left_out_sentence, rate_sentence
 from mispair.rate_words import training_rate_words
 from mispair.workflows.report.pairs import JudgedPairs
 from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mispair.audit.audit_folder import TABLE as AUDIT_TABLE
-from mispair.audit.audit_folder import AuditFolder
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.audit_folder import TABLE as AUDIT_TABLE
+from mispair.auditing.audit_folder import AuditFolder
+from mispair.auditing.verdicts import Verdicts
 from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
 from mispair.errors import InputError

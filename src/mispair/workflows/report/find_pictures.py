@@ -149,10 +149,10 @@ def _held(config: DataConfig, split: str) -> PictureIndex:
 
 def _drawn(config: DataConfig, split: str) -> PictureIndex:
     world = make_scenes(config.scenes, split)
-    return PictureIndex(_Drawn(world), {name: row for row, name in enumerate(world.ids)})
+    return PictureIndex(_DrawnScenes(world), {name: row for row, name in enumerate(world.ids)})
 
 
-class _Drawn:
+class _DrawnScenes:
     """Generated scenes, drawn when asked for."""
 
     def __init__(self, world: Any) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.data import PairData
-from mispair.report.content import Card, Gallery, Pair, Word, WorstPairs
+from mispair.report.content import Card, Gallery, PairRow, Word, WorstPairs
 from mispair.workflows.report.find_pictures import PicturesById
 from mispair.workflows.report.sample_proposals import propose_from_sample
 from mispair.workflows.report.training import RunRecord, split_columns
@@ -28,7 +28,7 @@ _LONG = 2_000  # characters: longer captions are not judged word by word
 class JudgedPairs:
     """One row per pair, in the order of the data; the columns of `audit.parquet` that are known."""
 
-    pairs: list[Pair]
+    pairs: list[PairRow]
     proposals: dict[int, int]  # pair -> the pair that holds its proposed caption
     other_images: dict[int, str]  # pair -> image id its caption fits better
     how: str  # where the proposals come from
@@ -46,7 +46,7 @@ def judged_by_audit(audit: Verdicts) -> JudgedPairs:
     truth = columns.get("truth_mismatched", [None] * len(audit))
     right = columns.get("proposal_true", [None] * len(audit))
     pairs = [
-        Pair(
+        PairRow(
             pair_id=columns["pair_id"][k],
             image_id=columns["image_id"][k],
             caption=columns["caption"][k],
@@ -86,7 +86,7 @@ def judged_by_run(run: RunRecord, loaded: TrainedRun | None, data: PairData) -> 
     table = data.table
     truth = table.truth
     pairs = [
-        Pair(
+        PairRow(
             pair_id=str(k) if table.text_ids is None else table.text_ids[table.text_rows[k]],
             image_id=_image_id(data, int(table.image_rows[k])),
             caption="" if table.captions is None else table.captions[table.text_rows[k]],

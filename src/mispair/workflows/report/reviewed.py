@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mispair.audit.verdicts import Verdicts
-from mispair.review.agreement import reviewer_figures
-from mispair.review.decisions import FILE
-from mispair.review.session import ReviewSession
+from mispair.auditing.verdicts import Verdicts
+from mispair.reviewing.agreement import reviewer_figures
+from mispair.reviewing.decisions import FILE
+from mispair.reviewing.session import ReviewSession
 
 
 def reviewed(folder: Path, audit: Verdicts) -> str:

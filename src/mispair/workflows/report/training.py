@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from mispair.audit.audit_folder import AuditFolder
+from mispair.auditing.audit_folder import AuditFolder
 from mispair.config.load import load_config
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
 from mispair.functional.mismatch_rate import estimate_mismatch, normal_scores
 from mispair.functional.mixture import MixtureFit, fit_mixture
-from mispair.report.content import Costs, Curve, Flip, History, Losses, Pair, Ranked, Recalls
+from mispair.report.content import Costs, Curve, Flip, History, Losses, PairRow, Ranked, Recalls
 from mispair.runtime.run_folder import CONFIG, RunFolder
 from mispair.version import __version__
 
@@ -163,7 +163,7 @@ def curves(run: RunRecord) -> list[Curve]:
     return [curve for curve in drawn if curve is not None]
 
 
-def history(run: RunRecord, pairs: Sequence[Pair] | None, most: int = 8) -> History | None:
+def history(run: RunRecord, pairs: Sequence[PairRow] | None, most: int = 8) -> History | None:
     """How the split changed from epoch to epoch."""
     if not run.splits:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mispair.atomic import write_text
-from mispair.audit.verdicts import Verdicts
+from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.report.page import render
 from mispair.workflows.report.build import audited_data, page_of_audit

@@ -1,0 +1,176 @@
+"""What kind of wrong? Repeated captions, images under too many captions, empty captions, the same picture twice.
+
+Each finding has a count, the evidence in a sentence and a remedy in another. Clean data has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.auditing.facts import Damage
+from mispair.auditing.similarity import best_partners
+
+Rows = NDArray[np.int64]
+
+_MOST_IMAGES = 5  # images one caption may be shown with before it is looked at
+_ALIKE = 0.1  # mean cosine, around the mean of all, from which images have something in common
+_SHARE = 0.02  # of all images, from which a caption is damage for certain; fewer may be a stock phrase that fits
+MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
+_TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
+EMPTY_CAPTIONS = "empty or generic captions"
+_SHOWN = 50
+_PLACEHOLDERS = {
+    *("", "caption", "description", "image", "img", "no caption", "no description", "no title", "none", "null", "nan"),
+    *("na", "n/a", "not available", "image not found", "photo", "picture", "placeholder", "tbd", "test", "todo"),
+    *("undefined", "unknown", "untitled", "xxx"),
+}
+_FILE_NAME = re.compile(r"(https?://\S+|\S+\.(jpe?g|png|gif|webp|bmp|tiff?)|(img|dsc|dscn|pict?|image)[-_ ]?\d+)", re.I)
+
+
+def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Tensor) -> NDArray[np.float64]:
+    """(N,): 0, or for a caption on a great many unlike images the probability that it is not about this one.
+
+    Such a caption cannot be judged like the others: a network that meets it with every image finds it likely with all.
+    A caption whose images (I, d) are alike, as "a photo of a dog" has them, is no damage.
+    """
+    centred = torch.nn.functional.normalize(images - images.mean(0), dim=1)
+    p = np.zeros(len(captions))
+    least = max(_MOST_IMAGES, _SHARE * len(np.unique(image_rows)))
+    pairs_of: dict[str | int, list[int]] = defaultdict(list)
+    for pair, caption in enumerate(captions):
+        pairs_of[plain_caption(caption) if isinstance(caption, str) else caption].append(pair)
+    for pairs in pairs_of.values():
+        rows = np.unique(image_rows[pairs])
+        if len(rows) > least and _likeness(centred[torch.from_numpy(rows)]) < _ALIKE:
+            p[pairs] = 1 - 1 / len(rows)
+    return p
+
+
+def _likeness(vectors: Tensor) -> float:
+    """Mean cosine of every two of some unit vectors, (n, d)."""
+    count = len(vectors)
+    return float((vectors.sum(0).square().sum() - count) / (count * (count - 1)))
+
+
+def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch: NDArray[np.float64]) -> Damage | None:
+    """One caption on many images, most of which it does not fit. captions (N,) of the pairs."""
+    pairs_of: dict[str, list[int]] = defaultdict(list)
+    for pair, caption in enumerate(captions):
+        pairs_of[plain_caption(caption)].append(pair)
+    repeated = []
+    for caption, pairs in pairs_of.items():
+        images = len(np.unique(image_rows[pairs]))
+        if caption and images > _MOST_IMAGES and p_mismatch[pairs].mean() > 0.5:
+            repeated.append((images, caption, pairs))
+    if not repeated:
+        return None
+    repeated.sort(key=lambda entry: -entry[0])
+    images, caption, _ = repeated[0]
+    concerned = sorted(pair for _, _, pairs in repeated for pair in pairs)
+    one = len(repeated) == 1
+    return Damage(
+        kind="one caption on many images",
+        count=len(concerned),
+        evidence=(
+            f"{len(repeated):,} caption{' stands' if one else 's stand'} on more than {_MOST_IMAGES} images and"
+            f" fit{'s' if one else ''} few of them; {_quoted(caption)} is on {images:,}."
+        ),
+        remedy="Fetch the real captions of these rows, or drop them: nothing in the set can replace what is lost.",
+        pairs=tuple(concerned[:_SHOWN]),
+    )
+
+
+def find_crowded_images(image_rows: Rows, names: Sequence[str]) -> Damage | None:
+    """Images under far more captions than the data's usual number. names (I,) by image row."""
+    counts = np.bincount(image_rows)
+    usual = float(np.median(counts[counts > 0]))
+    crowded = np.flatnonzero(counts > max(3 * usual, usual + 5))
+    if len(crowded) == 0:
+        return None
+    worst = int(crowded[np.argmax(counts[crowded])])
+    pairs = np.flatnonzero(np.isin(image_rows, crowded))
+    return Damage(
+        kind="one image under many captions",
+        count=len(pairs),
+        evidence=(
+            f"{len(crowded):,} image{' has' if len(crowded) == 1 else 's have'} far more captions than the usual"
+            f" {usual:g}; {_quoted(names[worst])} has {counts[worst]:,}."
+        ),
+        remedy="See whether a placeholder picture or a default file name took the place of the real ones.",
+        pairs=tuple(pairs[:_SHOWN].tolist()),
+    )
+
+
+def find_empty_captions(captions: Sequence[str]) -> Damage | None:
+    """Captions that say nothing: blank, without a letter, a placeholder, a file name or an address."""
+    empty = [pair for pair, caption in enumerate(captions) if says_nothing(caption)]
+    if not empty:
+        return None
+    return Damage(
+        kind=EMPTY_CAPTIONS,
+        count=len(empty),
+        evidence=f"{len(empty):,} captions say nothing about an image; the first is {_quoted(captions[empty[0]])}"
+        f" (pair {empty[0]:,}).",
+        remedy="Drop these rows or write captions for them: mispair fix --action drop leaves them out.",
+        pairs=tuple(empty[:_SHOWN]),
+    )
+
+
+def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: Mapping[str, Tensor]) -> Damage | None:
+    """The same picture twice: under two names here, or here and in another split.
+
+    images (I, d) and others[split] (., d) are features, not what a model makes of them: a model may find two pictures
+    alike that are not the same.
+    """
+    if len(images) < 10:
+        return None
+    centre = images.mean(0)
+    own = torch.nn.functional.normalize(images - centre, dim=1)
+    near, partner = best_partners(own, own, 2)
+    itself = partner[:, 0] == torch.arange(len(own))
+    distance = 1 - torch.where(itself, near[:, -1], near[:, 0])
+    limit = _TWIN * float(distance.median())
+    twins: dict[int, str] = {}
+    for row in (distance < limit).nonzero()[:, 0].tolist():
+        other = int(partner[row, 1] if itself[row] else partner[row, 0])
+        twins[row] = f"{_quoted(names[row])} and {_quoted(names[other])}"
+    places = {"this split": len(twins)} if twins else {}
+    for split, features in others.items():
+        nearest = best_partners(own, torch.nn.functional.normalize(features - centre, dim=1), 1)
+        rows = ((1 - nearest[0][:, 0]) < limit).nonzero()[:, 0].tolist()
+        if rows:
+            places[split] = len(rows)
+            for row in rows:
+                twins.setdefault(row, f"{_quoted(names[row])} and row {int(nearest[1][row, 0]):,} of {split}")
+    if not twins:
+        return None
+    pairs = np.flatnonzero(np.isin(image_rows, list(twins)))
+    where = " and ".join(f"{count:,} in {split}" for split, count in places.items())
+    return Damage(
+        kind="near-duplicates split apart",
+        count=len(twins),
+        evidence=f"{len(twins):,} images have a twin ({where}), for instance {next(iter(twins.values()))}.",
+        remedy="Keep twins in one split and under one name: elsewhere they leak the test or count as wrong answers.",
+        pairs=tuple(pairs[:_SHOWN].tolist()),
+    )
+
+
+def says_nothing(caption: str) -> bool:
+    plain = plain_caption(caption)
+    return plain in _PLACEHOLDERS or not any(c.isalpha() for c in plain) or bool(_FILE_NAME.fullmatch(caption.strip()))
+
+
+def plain_caption(caption: str) -> str:
+    """Case, spaces and punctuation at the ends do not make another caption."""
+    return " ".join(caption.casefold().split()).strip(" .!?,;:-_\"'")
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:59] + "…")

@@ -1,0 +1,71 @@
+"""What to expect of an action: how many of the pairs it writes are wrong, and which action leaves the fewest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mispair.auditing.fixing.actions import Fix, plan_fix
+from mispair.auditing.verdicts import Verdicts
+
+_WORTH = 0.01  # more wrong pairs than after dropping that keeping more pairs may cost
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Estimates; None where the audit cannot tell."""
+
+    action: str
+    kept: int
+    wrong: float | None  # share of the written pairs that are mismatched
+    replaced: int  # pairs that show another caption
+    true: float | None  # share of those captions that are right
+
+
+def expect(verdicts: Verdicts, fix: Fix) -> Expectation:
+    """What the probabilities and the trial of rematching say of a planned fix."""
+    changed = fix.kept != fix.caption_of
+    true = _proposals_true(verdicts, fix.kept[changed])
+    share = float(true.mean()) if true is not None and len(true) else None
+    if not verdicts.facts.conclusive or (changed.any() and true is None):
+        return Expectation(fix.action, len(fix.kept), None, int(changed.sum()), share)
+    wrong = verdicts.p_mismatch[fix.kept].copy()
+    if true is not None:
+        wrong[changed] = 1 - true
+    rate = float(wrong.mean()) if len(wrong) else 0.0
+    return Expectation(fix.action, len(fix.kept), rate, int(changed.sum()), share)
+
+
+def _proposals_true(verdicts: Verdicts, pairs: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The probability that the caption proposed for each of `pairs` is right; None where nothing was tried."""
+    trial = verdicts.facts.rematch
+    if trial is None or not trial.weights:
+        return None
+    weight = np.nan_to_num(verdicts.column("proposed_caption_weight")[pairs].astype(np.float64))
+    return np.interp(weight, trial.weights, trial.true_at)
+
+
+def advise(verdicts: Verdicts) -> str:
+    """Which action to take and what to expect of it, in a sentence or two."""
+    facts = verdicts.facts
+    if facts.issues == 0:
+        return "No pair is judged mismatched, so there is none to drop or to rematch."
+    drop, rematch = (expect(verdicts, plan_fix(verdicts, action)) for action in ("drop", "rematch"))
+    if drop.wrong is None:
+        return "What an action would leave cannot be told, since this model cannot tell how many are mismatched."
+    said = f"If the mismatched pairs are dropped, {drop.wrong:.1%} of the others are expected to be wrong"
+    if rematch.replaced == 0:
+        return f"{said}; no other caption is proposed. Recommended: --action drop."
+    if rematch.wrong is None:
+        return f"{said}; how many of {rematch.replaced:,} proposals fit is unknown. Recommended: --action drop."
+    fit = f"about {rematch.true:.0%} of the {rematch.replaced:,} new captions fit"
+    said += f"; if they are rematched, {rematch.wrong:.1%} ({fit})"
+    return f"{said}. Recommended: --action {recommended(drop, rematch)}."
+
+
+def recommended(drop: Expectation, rematch: Expectation) -> str:
+    """Rematching keeps more pairs; it is worth that where it leaves hardly more wrong ones."""
+    known = drop.wrong is not None and rematch.wrong is not None and rematch.replaced
+    return "rematch" if known and (rematch.wrong or 0.0) <= (drop.wrong or 0.0) + _WORTH else "drop"

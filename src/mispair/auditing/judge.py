@@ -1,0 +1,226 @@
+"""judge: a space and a table in, Verdicts out. The one place where evidence, rematching and damage come together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mispair.auditing.calibration import calibrate
+from mispair.auditing.damage import (
+    find_crowded_images,
+    find_empty_captions,
+    find_repeated_captions,
+    find_twins,
+    shared_captions,
+)
+from mispair.auditing.facts import Damage, Facts, Origin
+from mispair.auditing.proposal_trial import try_rematching
+from mispair.auditing.proposals import Proposals, propose
+from mispair.auditing.shifts import find_shift
+from mispair.auditing.similarity import Rows
+from mispair.auditing.space import Cells, Space
+from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdicts import Verdicts
+from mispair.data.pair_table import PairTable
+from mispair.errors import InputError
+from mispair.progress import Tell, silent
+
+Floats = NDArray[np.float64]
+
+FEWEST = 20  # pairs below which nothing can be calibrated
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What networks say of pairs they have not seen, N given and Z re-paired ones."""
+
+    cells: Cells  # of the given pairs, each (N,)
+    given: Floats  # (N, F) evidence
+    repaired: Floats  # (Z, F)
+    image_rows: Rows  # (Z,) of the re-paired ones
+    text_rows: Rows  # (Z,)
+
+
+def judge(
+    space: Space,
+    table: PairTable,
+    *,
+    held: HeldOut | None = None,
+    more_evidence: Callable[[Rows, Rows, Floats], Floats] | None = None,
+    held_out: str = "the model's own scores",
+    learned: bool = False,
+    features: Tensor | None = None,
+    other_features: Mapping[str, Tensor] | None = None,
+    run: str | None = None,
+    data: Origin | None = None,
+    tell: Tell = silent,
+) -> Verdicts:
+    """Judge every pair of `table`.
+
+    Args:
+        held: what networks that have not seen the pairs say of them (cross-fitting): probability, score and ranks of
+            every row are theirs then. What is proposed instead comes from `space` either way.
+        more_evidence: of cells (image rows, text rows) -> (C, F'), beside score, ranks and rivals. What it takes from
+            other pairs it may weigh by (N,), 0 to 1: how far each can be trusted by score, ranks and rivals alone.
+        learned: the space has learned from these very pairs. Mismatched ones it knows by heart look right to it, so
+            that the rate is bounded from below only.
+        features: (I, d) of the images, to look for twins among them and in `other_features` of other splits.
+    """
+    started = time.monotonic()
+    if len(table) < FEWEST:
+        raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
+    count = len(table)
+    for side, vectors in (("images", space.images), ("texts", space.texts)):
+        if bool((vectors == vectors[0]).all()):
+            raise InputError(f"all {len(vectors):,} {side} are the same to the model, so nothing tells the pairs apart")
+    captions = captions_of(table)
+    said = captions if table.captions is not None else table.text_rows.tolist()
+    shared = shared_captions(said, table.image_rows, space.images)
+    alone = shared == 0
+    if alone.sum() < FEWEST:
+        raise InputError(
+            "nearly all pairs show one caption: there is nothing to compare them with, so look at the table"
+        )
+    repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])
+    rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
+    cells = space.measure(rows, cols, tell)
+    wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
+    if len(wrong):
+        raise InputError(
+            f"{len(wrong):,} pairs have no finite score (first: pair {wrong[0]:,}): their features hold NaN or"
+            " infinity; mispair check says where"
+        )
+    own = cells.evidence(len(space.images), len(space.texts))
+    groups = table.image_rows[alone]
+    near = calibrate(own[:count][alone], own[count:], groups)
+    calibration, shown = near, cells.take(slice(count))
+    if held is not None:
+        own, shown = np.concatenate([held.given, held.repaired]), held.cells
+        rows = np.concatenate([table.image_rows, held.image_rows])
+        cols = np.concatenate([table.text_rows, held.text_rows])
+        calibration = calibrate(held.given[alone], held.repaired, groups)
+    if more_evidence is not None:
+        trust = 1 - shared
+        trust[alone] = 1 - calibration.p_mismatch
+        more = np.column_stack([own, more_evidence(rows, cols, trust)])
+        calibration = calibrate(more[:count][alone], more[count:], groups)
+    p = shared.copy()
+    p[alone] = calibration.p_mismatch
+    proposals = propose(space, table.image_rows, table.text_rows, p, cells.score[:count], near, tell)
+    trial = None
+    if (proposals.caption_pair >= 0).any():
+        trial = try_rematching(space, table.image_rows, table.text_rows, p, proposals, near, tell)
+    damage: list[Damage | None] = [find_shift(space.images, space.texts, table.image_rows, table.text_rows, repaired)]
+    if table.captions is not None:
+        damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
+    names = image_names(table, len(space.images))
+    damage.append(find_crowded_images(table.image_rows, names))
+    if features is not None:
+        damage.append(find_twins(features, table.image_rows, names, other_features or {}))
+    estimate = calibration.estimate
+    facts = Facts(
+        pairs=count,
+        rate=_overall(estimate.rate, shared),
+        rate_low=_overall(estimate.low, shared),
+        rate_high=1.0 if learned else _overall(estimate.high, shared),
+        conclusive=estimate.conclusive and not learned,
+        separation=estimate.separation,
+        issues=int((p > 0.5).sum()),
+        held_out=held_out,
+        learned=learned,
+        run=run,
+        data=data or {},
+        mixture={"evidence": "suspicion: score, ranks and rivals, as they tell given from re-paired pairs"}
+        | calibration.histogram(),
+        damage=tuple(kind for kind in damage if kind is not None),
+        rematch=trial,
+    )
+    verdicts = Verdicts(_table(table, names, captions, p, shown, proposals), facts)
+    return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
+
+
+def _overall(rate: float, shared: Floats) -> float:
+    """The rate of all pairs, from that of the pairs with a caption of their own."""
+    return float(np.where(shared == 0, rate, shared).mean())
+
+
+def pair_at_random(image_rows: Rows, text_rows: Rows, seed: int = 0) -> tuple[Rows, Rows]:
+    """Images and texts of the pairs, paired anew at random; pairs that are given stay out."""
+    count = len(image_rows)
+    rng = np.random.default_rng(seed)
+    size = int(np.clip(2 * count, 5_000, 40_000))
+    images, texts = image_rows[rng.integers(count, size=size)], text_rows[rng.integers(count, size=size)]
+    width = int(text_rows.max()) + 1
+    new = ~np.isin(images * width + texts, image_rows * width + text_rows)
+    if new.sum() < FEWEST:
+        raise InputError("every image is paired with every text: there is nothing to compare the pairs with")
+    return images[new], texts[new]
+
+
+def captions_of(table: PairTable) -> list[str]:
+    """(N,) the caption each pair shows; empty where the second side has no words."""
+    if table.captions is None:
+        return [""] * len(table)
+    return [table.captions[row] for row in table.text_rows.tolist()]
+
+
+def image_names(table: PairTable, count: int) -> list[str]:
+    """A name for each of `count` images: its id, or its row where the data has no ids."""
+    return list(table.image_ids) if table.image_ids is not None else [str(row) for row in range(count)]
+
+
+def _look_order(p: Floats) -> NDArray[np.int64]:
+    """Order of what is most worth a person's look: where the decision at 1/2 is most likely to be mistaken."""
+    place = np.empty(len(p), np.int64)
+    place[np.lexsort((np.arange(len(p)), -np.minimum(p, 1 - p)))] = np.arange(1, len(p) + 1)
+    return place
+
+
+def _table(
+    table: PairTable,
+    names: list[str],
+    captions: list[str],
+    p: Floats,
+    cells: Cells,
+    proposals: Proposals,
+) -> pa.Table:
+    ids, count = table.text_ids, len(table)
+    shown_images = [names[row] for row in table.image_rows.tolist()]
+
+    def of_pair(values: list[str], pairs: Rows) -> list[str | None]:
+        return [values[pair] if pair >= 0 else None for pair in pairs.tolist()]
+
+    def optional(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+        return pa.array(values, mask=missing)
+
+    no_caption, no_image = proposals.caption_pair < 0, proposals.image_pair < 0
+    columns = {
+        "pair": np.arange(count),
+        "pair_id": [str(row) for row in range(count)] if ids is None else [ids[row] for row in table.text_rows],
+        "image_id": shown_images,
+        "caption": captions,
+        "p_mismatch": p,
+        "mismatch_score": 1 - p,
+        "is_mismatch_issue": p > 0.5,
+        "score": cells.score.astype(np.float64),
+        "caption_rank": cells.caption_rank,
+        "image_rank": cells.image_rank,
+        "proposed_caption": of_pair(captions, proposals.caption_pair),
+        "proposed_caption_pair": optional(proposals.caption_pair, no_caption),
+        "proposed_caption_weight": optional(proposals.caption_weight, no_caption),
+        "proposed_caption_gain": optional(proposals.caption_gain, no_caption),
+        "proposed_image_id": of_pair(shown_images, proposals.image_pair),
+        "proposed_image_pair": optional(proposals.image_pair, no_image),
+        "proposed_image_weight": optional(proposals.image_weight, no_image),
+        "proposed_image_gain": optional(proposals.image_gain, no_image),
+        "swap_with": optional(proposals.swap_with, proposals.swap_with < 0),
+        "look": _look_order(p),
+    }
+    return pa.table(columns, schema=SCHEMA)

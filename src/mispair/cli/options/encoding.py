@@ -1,0 +1,102 @@
+"""Options that every verb that reads pictures shares, and what they make of a data section."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mispair.cli.options.grouping import OptionGroup, option
+from mispair.errors import InputError
+
+if TYPE_CHECKING:
+    from mispair.cli.progress import ProgressLine
+    from mispair.data.config import DataConfig
+    from mispair.workflows.embed import Encoding
+
+_PANEL = "Pictures"
+_TEXTS = "Captions as words, learned from the data, or as vectors of the encoder; the encoder's below 50,000 pairs."
+
+
+@dataclass(frozen=True)
+class EncodeOptions(OptionGroup):
+    """How pictures are encoded."""
+
+    encoder: str | None = option(
+        None, panel=_PANEL, help="What encodes pictures: basic, siglip2-base, ...; mispair encoders."
+    )
+    cells: bool = option(
+        False, "--cells", panel=_PANEL, help="A grid of vectors per picture instead of one, for region models."
+    )
+    batch: int = option(32, panel=_PANEL, min=1, help="Pictures encoded at a time.")
+    workers: int | None = option(None, panel=_PANEL, min=0, help="Threads that read and decode.")
+
+    def encoding(self, device: str | None) -> Encoding:
+        """How to encode, as the options say."""
+        return self._encoding(None, device)
+
+    def _encoding(self, texts: bool | None, device: str | None) -> Encoding:
+        from mispair.workflows.embed import DEFAULT, Encoding
+
+        return Encoding(self.encoder or DEFAULT, self.cells, texts, self.batch, self.workers, device or "auto")
+
+
+@dataclass(frozen=True)
+class EncodeBothOptions(EncodeOptions):
+    """How pictures are encoded, and whether captions are too."""
+
+    texts: str | None = option(None, panel=_PANEL, help=_TEXTS)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a person said how to encode."""
+        return self.encoder is not None or self.cells or self.texts is not None
+
+    def live(self, why: str) -> dict[str, Any]:
+        """Values of a data section whose pictures are read in every batch; `why`: the option that wants it."""
+        if self.cells or self.texts is not None:
+            raise InputError(f"{why} reads pictures and captions themselves: leave --cells and --texts out")
+        if self.encoder is None:
+            raise InputError(f"{why} trains the towers of an encoder: name it with --encoder clip-b32")
+        return {"encoder": self.encoder, "live": True}
+
+    def encoding(self, device: str | None, model: str | None = None) -> Encoding:
+        """How to encode, as the options say; a `model` that looks at words one by one gets words."""
+        from mispair.models import encodes_one_vector
+
+        texts = self.texts
+        if texts not in (None, "words", "encoder"):
+            raise InputError(f"--texts is words or encoder, got {texts!r}")
+        if texts is None and model is not None and not encodes_one_vector(model.partition(":")[0]):
+            texts = "words"
+        return self._encoding(None if texts is None else texts == "encoder", device)
+
+
+def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLine) -> DataConfig:
+    """The data with features: its pictures are encoded first where it has none.
+
+    Args:
+        asked: whether a person said how to encode; then data that needs no encoding is refused, not read silently.
+    """
+    from mispair.workflows.embed import FEW_PAIRS, needs_encoding, with_features
+
+    if not needs_encoding(config):
+        if asked:
+            raise InputError(f"{config.path} brings its features: leave --encoder, --cells and --texts out")
+        return config
+    done = with_features(config, how, progress)
+    if done.second is not None and config.second is None and how.texts is None:
+        why = f"fewer than {FEW_PAIRS:,} pairs; --texts words learns words instead"
+        typer.echo(f"texts   captions are read as vectors of '{done.encoder}' ({why})", err=True)
+    return done
+
+
+def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: ProgressLine) -> dict[str, Any]:
+    """`encoded` for values of a data section that are not validated yet."""
+    from mispair.cli.options.data import data_config
+
+    config = data_config(**{name: value for name, value in files.items() if name != "sides"})
+    done = encoded(config, how, asked, progress)
+    names = ("features", "second", "encoder", "cells")
+    return files | {name: getattr(done, name) for name in names if getattr(done, name) != getattr(config, name)}

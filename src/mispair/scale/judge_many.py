@@ -1,0 +1,165 @@
+"""Many pairs judged in one process: the passes of the shards one after the other, and what makes Verdicts of them.
+
+Letters: N pairs, L landmarks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from mispair.auditing.damage import find_crowded_images, find_empty_captions, find_repeated_captions
+from mispair.auditing.facts import Damage, Facts, Origin
+from mispair.auditing.proposals import Proposals
+from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdicts import Verdicts
+from mispair.progress import Tell, silent
+from mispair.scale.calibration import Calibrations, calibrate_counts
+from mispair.scale.frame import Frame, make_frame
+from mispair.scale.rematch import propose_among_many
+from mispair.scale.statistics import gather
+from mispair.scale.vectors import PairVectors
+
+Floats = NDArray[np.float64]
+
+_CHUNK = 1 << 17  # rows of a table made at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What the second pass says of all pairs, each (N,)."""
+
+    p_mismatch: Floats
+    score: NDArray[np.float32]
+    caption_above: NDArray[np.int32]  # landmarks
+    image_above: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """What to say of the data and of the judge in the facts."""
+
+    data: Origin
+    held_out: str = "nothing was trained, so nothing was learned by heart"
+    learned: bool = False
+    run: str | None = None
+
+
+def judge_many(data: PairVectors, about: AuditContext, tell: Tell = silent) -> Verdicts:
+    """Verdicts on every pair, both passes in this process; memory grows by some hundred bytes per pair."""
+    started = time.monotonic()
+    frame = make_frame(data)
+    statistics = gather(data, frame, tell)
+    calibrations = calibrate_counts(statistics, frame.full, frame.near)
+    p = calibrations.full.p_mismatch(statistics.suspicion, statistics.crowd)
+    judged = Judged(p, statistics.score, statistics.caption_above, statistics.image_above)
+    del statistics
+    verdicts = finish(data, frame, calibrations, judged, about, tell)
+    return replace(verdicts, facts=replace(verdicts.facts, seconds=round(time.monotonic() - started, 3)))
+
+
+def finish(
+    data: PairVectors, frame: Frame, calibrations: Calibrations, judged: Judged, about: AuditContext, tell: Tell
+) -> Verdicts:
+    """Proposals, kinds of damage and the facts, once every pair is judged."""
+    p = judged.p_mismatch
+    proposals = propose_among_many(data, frame, p, judged.score, calibrations.near.convincing, tell)
+    calibration = calibrations.full
+    estimate, facts_of = calibration.estimate, calibration.overall
+    facts = Facts(
+        pairs=len(data),
+        rate=facts_of(estimate.rate),
+        rate_low=facts_of(estimate.low),
+        rate_high=1.0 if about.learned else facts_of(estimate.high),
+        conclusive=estimate.conclusive and not about.learned,
+        separation=estimate.separation,
+        issues=int((p > 0.5).sum()),
+        held_out=about.held_out,
+        learned=about.learned,
+        run=about.run,
+        data=about.data,
+        mixture={"evidence": "suspicion: score, ranks and neighbours among landmarks"} | calibration.histogram(),
+        damage=tuple(_damage(data, p)),
+    )
+    return Verdicts(pa.concat_tables(_tables(data, frame, judged, proposals)), facts)
+
+
+def _damage(data: PairVectors, p: Floats) -> Iterator[Damage]:
+    rows = data.image_rows(np.arange(len(data)))
+    kinds: list[Damage | None] = []
+    if data.captions is not None:
+        kinds += [find_repeated_captions(data.captions, rows, p), find_empty_captions(data.captions)]
+    if data.image_of is not None:
+        kinds.append(find_crowded_images(rows, _Names(data.image_ids)))
+    return (kind for kind in kinds if kind is not None)
+
+
+class _Names(Sequence[str]):
+    """What each image is called; its row where nobody named it."""
+
+    def __init__(self, ids: Sequence[str] | None) -> None:
+        self._ids = ids
+
+    def __getitem__(self, row: Any) -> Any:
+        return str(row) if self._ids is None else self._ids[row]
+
+    def __len__(self) -> int:
+        return 0 if self._ids is None else len(self._ids)
+
+
+def _tables(data: PairVectors, frame: Frame, judged: Judged, proposals: Proposals) -> Iterator[pa.Table]:
+    """The rows of the audit, some at a time."""
+    look = np.empty(len(data), np.int64)
+    p = judged.p_mismatch
+    look[np.argsort(-np.minimum(p, 1 - p), kind="stable")] = np.arange(1, len(data) + 1)
+    scale = (len(data) - 1) / max(len(frame.landmarks) - 1, 1)  # a rank among the landmarks, as one among all
+    for start in range(0, len(data), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(data)))
+        here = slice(start, start + len(rows))
+        columns: dict[str, Any] = {
+            "pair": rows,
+            "pair_id": _texts(data.pair_ids, rows),
+            "image_id": _texts(data.image_ids, data.image_rows(rows)),
+            "caption": _captions(data, rows),
+            "p_mismatch": p[here],
+            "mismatch_score": 1 - p[here],
+            "is_mismatch_issue": p[here] > 0.5,
+            "score": judged.score[here].astype(np.float64),
+            "caption_rank": 1 + np.rint(judged.caption_above[here] * scale).astype(np.int64),
+            "image_rank": 1 + np.rint(judged.image_above[here] * scale).astype(np.int64),
+        }
+        caption, image = proposals.caption_pair[here], proposals.image_pair[here]
+        columns["proposed_caption"] = _optional(_captions(data, caption.clip(min=0)), caption < 0)
+        columns["proposed_caption_pair"] = pa.array(caption, mask=caption < 0)
+        columns["proposed_caption_weight"] = pa.array(proposals.caption_weight[here], mask=caption < 0)
+        columns["proposed_caption_gain"] = pa.array(proposals.caption_gain[here], mask=caption < 0)
+        names = _texts(data.image_ids, data.image_rows(image.clip(min=0)))
+        columns["proposed_image_id"] = _optional(names, image < 0)
+        columns["proposed_image_pair"] = pa.array(image, mask=image < 0)
+        columns["proposed_image_weight"] = pa.array(proposals.image_weight[here], mask=image < 0)
+        columns["proposed_image_gain"] = pa.array(proposals.image_gain[here], mask=image < 0)
+        swap = proposals.swap_with[here]
+        columns["swap_with"] = pa.array(swap, mask=swap < 0)
+        columns["look"] = look[here]
+        yield pa.table(columns, schema=SCHEMA)
+
+
+def _texts(names: Sequence[str] | None, rows: NDArray[np.int64]) -> pa.Array:
+    return pc.cast(pa.array(rows), pa.string()) if names is None else pa.array([names[row] for row in rows.tolist()])
+
+
+def _captions(data: PairVectors, rows: NDArray[np.int64]) -> pa.Array:
+    if data.captions is None:
+        return pa.array([""]).take(pa.array(np.zeros(len(rows), np.int64)))
+    return _texts(data.captions, rows)
+
+
+def _optional(texts: pa.Array, missing: NDArray[np.bool_]) -> pa.Array:
+    return pc.if_else(pa.array(~missing), texts, pa.scalar(None, pa.string()))

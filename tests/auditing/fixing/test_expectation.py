@@ -1,0 +1,52 @@
+"""Which action is recommended, and that nothing is said where nothing is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mispair.auditing.facts import RematchTrial
+from mispair.auditing.fixing.actions import plan_fix
+from mispair.auditing.fixing.expectation import advise, expect
+from mispair.auditing.verdicts import Verdicts
+from tests.report.samples import audit_of
+
+
+def tried(true: float | None, conclusive: bool = True) -> Verdicts:
+    verdicts = audit_of(400)
+    trial = None if true is None else RematchTrial(50, 0.9, true, 0.1, 1.0, (0.2, 0.9), (true, true))
+    return Verdicts(verdicts.table, replace(verdicts.facts, rematch=trial, conclusive=conclusive))
+
+
+def test_dropping_by_hand() -> None:
+    verdicts = tried(0.2)
+    kept = ~verdicts.is_mismatch_issue
+    expected = expect(verdicts, plan_fix(verdicts, "drop"))
+    assert expected.wrong == pytest.approx(verdicts.p_mismatch[kept].mean())
+    assert (expected.kept, expected.replaced, expected.true) == (kept.sum(), 0, None)
+
+
+def test_rematching_by_hand() -> None:
+    verdicts = tried(0.2)
+    plan = plan_fix(verdicts, "rematch")
+    expected = expect(verdicts, plan)
+    replaced = plan.kept != plan.caption_of
+    wrong = verdicts.p_mismatch[plan.kept[~replaced]].sum() + 0.8 * replaced.sum()
+    assert expected.true == pytest.approx(0.2)
+    assert expected.wrong == pytest.approx(wrong / len(plan.kept))
+
+
+def test_the_better_action_is_recommended() -> None:
+    assert advise(tried(0.2)).endswith("Recommended: --action drop.")
+    assert advise(tried(1.0)).endswith("Recommended: --action rematch.")
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    assert "unknown" in advise(tried(None))
+    assert advise(tried(None)).endswith("Recommended: --action drop.")
+    assert expect(tried(None), plan_fix(tried(None), "rematch")).wrong is None
+    assert "cannot be told" in advise(tried(0.5, conclusive=False))
+    verdicts = tried(0.5)
+    none = advise(Verdicts(verdicts.table, replace(verdicts.facts, issues=0)))
+    assert none == "No pair is judged mismatched, so there is none to drop or to rematch."

@@ -1,0 +1,311 @@
+"""Every format that is read is written back: read, fix, read again as `fix` says; and undone, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mispair.auditing.fixing import undo_fix
+from mispair.auditing.fixing.actions import Fix
+from mispair.auditing.fixing.judged_data import JudgedData
+from mispair.auditing.fixing.write import train_arguments, write_fixed
+from mispair.auditing.fixing.writers.dispatch import WRITERS, writer_of
+from mispair.data import DataConfig, NoiseConfig, list_data_splits, open_source
+from mispair.data.readers.dispatch import READERS
+from mispair.data.splits import open_pairs
+from mispair.errors import InputError
+from tests.data.picture_formats import MAKERS
+from tests.data.picture_samples import picture, write_pictures, write_tar
+from tests.data.samples import write_lines
+
+Maker = Callable[[Path], DataConfig]
+
+
+def _tokens(folder: Path) -> DataConfig:
+    write_pictures(folder / "Images", ["1.png", "2.png", "drei ü.png"])
+    lines = ["1.png#0\ta dog", "1.png#1\tan animal", "", "2.png#0\ta cat # 3", "drei ü.png#0\tein Vogel", "2.png#1\tx"]
+    (folder / "results.token").write_bytes("\r\n".join(lines).encode())
+    return DataConfig(path=str(folder / "results.token"))
+
+
+def _beside_each(folder: Path) -> DataConfig:
+    write_pictures(folder, ["train/a.png", "train/b.png", "test/c.png", "test/silent.png"])
+    (folder / "train/a.txt").write_text("a dog\n\nan animal\n")
+    (folder / "train/b.txt").write_text("a bird\na wing")
+    (folder / "test/c.txt").write_text("a cat\r\na small cat\r\n")
+    return DataConfig(path=str(folder))
+
+
+def _img2dataset(folder: Path) -> DataConfig:
+    for tar in range(2):
+        members: dict[str, bytes] = {}
+        keys = [f"{tar}{k:03d}" for k in range(3)]
+        for k, key in enumerate(keys):
+            about = {"caption": f"words {key}", "url": "x", "key": key}
+            members |= {f"{key}.png": picture(3 * tar + k), f"{key}.txt": f"words {key}\n".encode()}
+            members[f"{key}.json"] = json.dumps(about, indent=4).encode()
+        write_tar(folder / f"0000{tar}.tar", members)
+        table = {"key": [*keys, "gone"], "caption": [*(f"words {key}" for key in keys), "never came"]}
+        pq.write_table(pa.table(table), folder / f"0000{tar}.parquet")
+        (folder / f"0000{tar}_stats.json").write_text("{}")
+    return DataConfig(path=str(folder))
+
+
+def _captions_in_lists(folder: Path) -> DataConfig:
+    """Two captions a sample, in one tar; one sample of which nothing is said; a folder and a long name in between."""
+    members: dict[str, bytes] = {}
+    for k in range(3):
+        about = {"captions": [f"ein Hund {k}", f"größer {k}"], "n": k}
+        members |= {f"{k}.png": picture(k), f"{k}.json": json.dumps(about, ensure_ascii=False).encode()}
+    members |= {"3.png": picture(3), "README": b"not a sample", f"{'long' * 40}.png": picture(4)}
+    members[f"{'long' * 40}.txt"] = b"a long name"
+    return DataConfig(path=str(write_tar(folder / "one.tar", members)))
+
+
+def _coco_of_five(folder: Path) -> DataConfig:
+    write_pictures(folder, ["b 0.png", "b 1.png", "nobody.png"])
+    content = {
+        "info": {"year": 2014},
+        "images": [{"id": 7, "file_name": "b 0.png"}, {"id": 9, "file_name": "b 1.png"}, {"id": 1, "file_name": "n"}],
+        "annotations": [{"id": 100 + k, "image_id": 7 if k % 2 else 9, "caption": f"straße {k}"} for k in range(6)],
+    }
+    (folder / "captions.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return DataConfig(path=str(folder / "captions.json"))
+
+
+def _karpathy_of_two(folder: Path) -> DataConfig:
+    write_pictures(folder, ["a.png", "b.png"])
+    images = []
+    for k, name in enumerate(("a.png", "b.png")):
+        said = [
+            {"raw": f"A dog, {k} {n}", "tokens": ["a", "dog", str(k), str(n)], "sentid": 3 * k + n} for n in range(3)
+        ]
+        images.append(
+            {
+                "filename": name,
+                "imgid": k,
+                "split": "train",
+                "sentences": said,
+                "sentids": [3 * k, 3 * k + 1, 3 * k + 2],
+            }
+        )
+    (folder / "dataset_y.json").write_text(json.dumps({"images": images, "dataset": "y"}, separators=(",", ":")))
+    return DataConfig(path=str(folder / "dataset_y.json"))
+
+
+def _lists_in_parquet(folder: Path) -> DataConfig:
+    for number, split in enumerate(("train", "test")):
+        rows = {"jpg": [picture(2 * number + k) for k in range(2)], "captions": [["a 1", "b 2"], [f"c {split}"]]}
+        pq.write_table(pa.table(rows), folder / f"{split}-0.parquet", compression="zstd", row_group_size=1)
+    return DataConfig(path=str(folder))
+
+
+def _top_metadata(folder: Path) -> DataConfig:
+    """An image folder without splits, in Latin letters that are not ASCII."""
+    write_pictures(folder, ["vögel/ein bild.png", "b.png", "c.png", "unused.png"])
+    lines = ["file_name;text", "vögel/ein bild.png;one", "b.png;two", "c.png;three", "b.png;four"]
+    write_lines(folder / "metadata.csv", lines)
+    return DataConfig(path=str(folder))
+
+
+def _latin_csv(folder: Path) -> DataConfig:
+    """As a spreadsheet saves it: names and words in Latin-1."""
+    write_pictures(folder / "photos", ["vögel.png", "b.png", "größe.png"])
+    lines = ["filepath;title", "vögel.png;ein Vogel", "b.png;Straße", "größe.png;drei", "b.png;vier é"]
+    (folder / "pairs.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
+    return DataConfig(path=str(folder / "pairs.csv"), images=str(folder / "photos"))
+
+
+def _latin_tokens(folder: Path) -> DataConfig:
+    write_pictures(folder, ["1.png", "drei ü.png"])
+    lines = ["1.png#0\tStraße", "1.png#1\tan animal", "drei ü.png#0\tein Vögel", "1.png#2\tx"]
+    (folder / "results.token").write_bytes("\n".join(lines).encode("latin-1"))
+    return DataConfig(path=str(folder / "results.token"))
+
+
+OWN: list[Maker] = [
+    *(_tokens, _beside_each, _img2dataset, _captions_in_lists, _coco_of_five, _karpathy_of_two, _lists_in_parquet),
+    *(_top_metadata, _latin_csv, _latin_tokens),
+]
+
+
+@pytest.fixture(params=[*MAKERS, *OWN], ids=lambda make: make.__name__.strip("_"))
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> DataConfig:
+    made: DataConfig = request.param(_folder(tmp_path))
+    return made
+
+
+def _folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def opened(config: DataConfig, split: str = "all") -> JudgedData:
+    return JudgedData(config, *open_pairs(config, split))
+
+
+def pairs_of(config: DataConfig, split: str = "all") -> list[tuple[object, str]]:
+    """Every pair as what a person sees: the file of the picture, and the words."""
+    source = open_source(config, split)
+    assert source.pictures is not None
+    assert source.captions is not None
+    shown = [source.pictures.read(int(row)) for row in source.image_of_text]
+    return list(zip(shown, source.captions, strict=True))
+
+
+def told(config: DataConfig, out: Path, weighted: bool = False) -> DataConfig:
+    """What `fix` says to train with, as a configuration."""
+    words = shlex.split(train_arguments(config, out, weighted))
+    values: dict[str, Any] = {"path": words.pop(0)}
+    while words:
+        name = words.pop(0)
+        assert name in ("--images", "--weights", "--missing"), name
+        values[name[2:]] = words.pop(0)
+    return DataConfig(**values)
+
+
+def contents(config: DataConfig, home: Path | None = None) -> dict[str, bytes]:
+    writer = writer_of(config)
+    home = home or writer.home(config)
+    assert home is not None
+    return {name: (home / name).read_bytes() for name in writer.files(config)}
+
+
+def test_every_reader_has_a_writer() -> None:
+    assert {type(reader) for reader in READERS} == set(WRITERS)
+
+
+def test_drop_and_swap_then_back(config: DataConfig, tmp_path: Path) -> None:
+    before, files = pairs_of(config), contents(config)
+    kept = [k for k in range(len(before)) if k != 2]
+    shows = [{1: 3, 3: 1}.get(k, k) for k in kept]
+    write_fixed(opened(config), Fix("rematch", np.array(kept), np.array(shows)), tmp_path / "fixed")
+    assert pairs_of(told(config, tmp_path / "fixed")) == [
+        (before[k][0], before[text][1]) for k, text in zip(kept, shows, strict=True)
+    ]
+    assert contents(config) == files, "the original is read only"
+    undo_fix(tmp_path / "fixed", tmp_path / "back")
+    assert contents(config, tmp_path / "back") == files
+    assert writer_of(told(config, tmp_path / "fixed")) is writer_of(config), "the format it came in"
+
+
+def test_nothing_to_do_changes_no_byte(config: DataConfig, tmp_path: Path) -> None:
+    data = opened(config)
+    every = np.arange(len(data.table))
+    write_fixed(data, Fix("drop", every, every), tmp_path / "fixed")
+    for name, content in contents(config).items():
+        if not name.endswith((".parquet", ".arrow", "state.json", "dataset_info.json")):
+            assert (tmp_path / "fixed" / name).read_bytes() == content, name
+
+
+def test_all_of_a_picture_goes_and_ids_stay(config: DataConfig, tmp_path: Path) -> None:
+    data = opened(config)
+    gone = int(data.source.image_of_text[0])
+    kept = np.flatnonzero(data.source.image_of_text != gone)
+    write_fixed(data, Fix("drop", kept, kept), tmp_path / "fixed")
+    after = open_source(told(config, tmp_path / "fixed"), "all")
+    ids = list(data.source.image_ids or ())
+    if not any(name.isdecimal() for name in ids):  # rows without a name are called by their number
+        assert list(after.image_ids or ()) == [name for row, name in enumerate(ids) if row != gone]
+        assert after.text_ids == (None if data.source.text_ids is None else [data.source.text_ids[k] for k in kept])
+
+
+def test_other_splits_stay(config: DataConfig, tmp_path: Path) -> None:
+    splits = list_data_splits(config)
+    if splits == ["all"]:
+        pytest.skip("has no splits")
+    judged = opened(config, splits[0])
+    kept = np.arange(1, len(judged.table))
+    write_fixed(judged, Fix("drop", kept, kept), tmp_path / "fixed")
+    fixed = told(config, tmp_path / "fixed")
+    assert pairs_of(fixed, splits[0]) == pairs_of(config, splits[0])[1:]
+    for split in splits[1:]:
+        assert pairs_of(fixed, split) == pairs_of(config, split)
+
+
+def test_weights_are_read_by_training(config: DataConfig, tmp_path: Path) -> None:
+    splits = list_data_splits(config)
+    split = "train" if "train" in splits else "all"
+    judged = opened(config, split)
+    every = np.arange(len(judged.table))
+    write_fixed(judged, Fix("weight", every, every, 0.25 + every / 100), tmp_path / "fixed")
+    fixed = told(config, tmp_path / "fixed", weighted=True)
+    assert fixed.weights is not None
+    source = open_source(fixed, "train")
+    expected = dict(zip(list(judged.source.captions or ()), 0.25 + every / 100, strict=True))
+    assert source.weights is not None
+    assert source.weights.tolist() == pytest.approx([expected[text] for text in source.captions or ()])
+    assert len(source.weights) > 0
+
+
+def test_mismatches_made_on_purpose_are_written_and_come_back(config: DataConfig, tmp_path: Path) -> None:
+    if "train" not in list_data_splits(config):
+        pytest.skip("noise is made in train")
+    noisy = config.model_copy(update={"noise": NoiseConfig(rate=1.0, seed=1)})
+    judged = opened(noisy, "train")
+    pictures, captions = judged.source.pictures, judged.source.captions
+    assert pictures is not None
+    assert captions is not None
+    given = [
+        (pictures.read(int(i)), captions[t])
+        for i, t in zip(judged.table.image_rows, judged.table.text_rows, strict=True)
+    ]
+    kept = np.arange(1, len(given))
+    write_fixed(judged, Fix("drop", kept, kept), tmp_path / "fixed")
+    assert sorted(map(repr, pairs_of(told(config, tmp_path / "fixed"), "train"))) == sorted(map(repr, given[1:]))
+    undo_fix(tmp_path / "fixed", tmp_path / "back")
+    assert sorted(map(repr, pairs_of(told(config, tmp_path / "back"), "train"))) == sorted(map(repr, given))
+
+
+def test_a_caption_a_person_gave(config: DataConfig, tmp_path: Path) -> None:
+    before = pairs_of(config)
+    every = np.arange(len(before))
+    latin = open_source(config, "all").findings != ()
+    new = 'ein "neuer" Satz, ' + ("größer" if latin else "猫")
+    write_fixed(opened(config), Fix("drop", every, every, captions={1: new}), tmp_path / "fixed")
+    after = pairs_of(told(config, tmp_path / "fixed"))
+    assert after == [before[0], (before[1][0], new), *before[2:]]
+
+
+@pytest.mark.parametrize("make", [_latin_csv, _latin_tokens])
+def test_what_latin_1_cannot_write_is_refused(tmp_path: Path, make: Maker) -> None:
+    config = make(_folder(tmp_path))
+    with pytest.raises(InputError, match="is Latin-1, in which '猫' cannot be written; save it as UTF-8"):
+        write_fixed(opened(config), Fix("drop", np.arange(4), np.arange(4), captions={1: "猫"}), tmp_path / "fixed")
+
+
+def test_an_image_without_room_for_the_captions_of_another_is_named(tmp_path: Path) -> None:
+    config = _beside_each(_folder(tmp_path))
+    (tmp_path / "data/train/b.txt").write_text("only one")
+    judged = opened(config.model_copy(update={"noise": NoiseConfig(rate=1.0, seed=1)}), "train")
+    with pytest.raises(InputError, match="'train/b.png' would have to show more captions"):
+        write_fixed(judged, Fix("drop", np.arange(3), np.arange(3)), tmp_path / "fixed")
+
+
+def test_what_has_no_place_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    config = _tokens(_folder(tmp_path))
+    every = np.arange(5)
+    with pytest.raises(InputError, match="several lines"):
+        write_fixed(opened(config), Fix("drop", every, every, captions={0: "two\nlines"}), tmp_path / "fixed")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize("lines", [["1,8,9,2", "1,5,2", "1,7,7,3,2"], ["8,9", "5,4", "7,7,3"]])
+def test_token_ids_come_back_as_they_were(lines: list[str], tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    np.save(folder / "train_ims.npy", np.arange(3 * 2 * 4, dtype=np.float32).reshape(3, 2, 4))
+    (folder / "train_caps.txt").write_text("".join(f"{line}\n" for line in lines))
+    config = DataConfig(path=str(folder))
+    write_fixed(opened(config, "train"), Fix("rematch", np.array([0, 2]), np.array([2, 0])), tmp_path / "fixed")
+    assert (tmp_path / "fixed" / "train_caps.txt").read_text().splitlines() == [lines[2], lines[0]]
+    undo_fix(tmp_path / "fixed", tmp_path / "back")
+    assert contents(config, tmp_path / "back") == contents(config)

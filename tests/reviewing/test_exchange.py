@@ -1,0 +1,64 @@
+"""What goes out comes back the same, a spreadsheet never computes a caption, and a foreign file is named."""
+
+import json
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from mispair.errors import InputError
+from mispair.reviewing.decisions import Decision
+from mispair.reviewing.exchange import read_exchange, to_bytes
+
+VERDICTS = SimpleNamespace(
+    table=pa.table(
+        {"image_id": ["a.png", "b.png", "c.png"], "caption": ["x", "y", "z"], "proposed_caption": ["y", None, None]}
+    )
+)
+DECISIONS = [
+    Decision(number=1, pair=0, answer="proposal", reviewer="ann", time="t", p_mismatch=0.75, caption="=1+1"),
+    Decision(number=2, pair=2, answer="edit", reviewer="@bob", time="t", caption="'quoted', \"twice\"\nand on"),
+    Decision(number=3, pair=1, answer="skip", reviewer="ann", time="t", seconds=2.5),
+]
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".csv", ".json"])
+def test_out_and_back(tmp_path, kind):
+    path = tmp_path / f"d{kind}"
+    path.write_bytes(to_bytes(DECISIONS, kind, VERDICTS))
+    back = read_exchange(path, 3)
+    assert sorted(d.model_dump_json(exclude={"number"}) for d in back) == sorted(
+        d.model_dump_json(exclude={"number"}) for d in DECISIONS
+    )
+
+
+def test_no_cell_is_a_formula():
+    for line in to_bytes(DECISIONS, ".csv", VERDICTS).decode().splitlines()[1:]:
+        assert not any(cell.lstrip('"').startswith(("=", "+", "@")) for cell in line.split(","))
+
+
+def test_controls_stay_out_of_label_studio():
+    control = Decision(number=1, pair=1, answer="wrong", reviewer="ann", time="", control="re-paired")
+    assert json.loads(to_bytes([control], ".json", VERDICTS)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("d.csv", b"pair,answer\n1,right\n", "reviewer"),
+        ("d.csv", b"pair,answer,reviewer\n9,right,ann\n", "decision 1: there is no pair 9"),
+        ("d.csv", b"pair,answer,reviewer\n1,right,ann\n1,perhaps,ann\n", "decision 2: answer"),
+        ("d.csv", b"\xff\xfe", "not a CSV"),
+        ("d.json", b"{", "not JSON"),
+        ("d.json", b'{"a": 1}', "Label Studio"),
+        ("d.json", b'[{"data": {}, "annotations": [{"result": []}]}]', "Label Studio"),
+        ("d.parquet", b"PAR1", "Parquet"),
+        ("d.xlsx", b"", "imported from"),
+    ],
+)
+def test_a_foreign_file_is_named(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        read_exchange(path, 3)
+    assert name in str(error.value)
