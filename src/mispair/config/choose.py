@@ -117,7 +117,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         why = "dual: the towers of an encoder, which read the pictures themselves"
         chosen = _within(round(_TOWER_PAIRS_SEEN / pairs), 3, 20)
     elif _frozen_towers(config, regions):
-        model, lr = {"name": "dual", "embed": 512}, _small_rate(pairs)
+        model, lr = {"name": "dual", "embed": 512, "hidden": 1024, "dropout": 0.5}, 3e-4
         why = "dual: a head on the vectors an encoder made of both sides"
         chosen = _within(round(_PAIRS_SEEN / pairs), 8, 20)
     else:
@@ -125,7 +125,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         because = "one vector per item" if regions == 1 else "no GPU, and region models take hours on a CPU"
         why = f"vse (small), one cosine per pair: {because}"
         chosen = _within(round(_PAIRS_SEEN / pairs), 10, 100 if alone else 20)
-        lr = _small_rate(pairs)
+        lr = 1e-3 if pairs < 20_000 else 5e-4
     batch = 128 if pairs >= 1280 else max(2, 2 ** ((pairs // 10).bit_length() - 1))
     total = epochs or chosen
     warmup = _warmup(total)
@@ -155,11 +155,6 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
             " (--epochs, --batch-size, --lr)",
         },
     )
-
-
-def _small_rate(pairs: int) -> float:
-    """The learning rate of a model that is little more than two linear maps."""
-    return 1e-3 if pairs < 20_000 else 5e-4
 
 
 def _frozen_towers(config: DataConfig, regions: int) -> bool:
