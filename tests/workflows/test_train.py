@@ -19,6 +19,7 @@ from tests.data.samples import precomp
 from tests.synthetic import stopping_engine, tiny_config
 
 SHORT = ("method.name=plain", "train.epochs=2")
+SPLITS = ("train", "dev", "test")
 L2RM = (
     "data.noise.rate=0.5",
     "train.epochs=3",
@@ -29,7 +30,7 @@ L2RM = (
 
 
 def folder_of_data(folder, images=40):
-    return precomp(folder, images, splits=("train", "dev"))
+    return precomp(folder, images, splits=SPLITS)
 
 
 def short_config(*sets):
@@ -192,7 +193,7 @@ def stopped(tmp_path, data):
     return config
 
 
-@pytest.mark.parametrize("file", ["train_ims.npy", "dev_ims.npy", "train_caps.txt", "dev_caps.txt"])
+@pytest.mark.parametrize("file", [f"{split}_{what}" for split in SPLITS for what in ("ims.npy", "caps.txt")])
 def test_resuming_notices_any_change_of_the_data(tmp_path, file):
     data = tmp_path / "data"
     folder_of_data(data, images=200)
@@ -207,6 +208,16 @@ def test_resuming_notices_any_change_of_the_data(tmp_path, file):
         (data / file).write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match="was started with another .*data"):
         train(config, tmp_path / "run", resume=True)
+
+
+def test_a_broken_test_split_is_known_before_the_first_step(tmp_path):
+    data = folder_of_data(tmp_path / "data")
+    features = np.load(data / "test_ims.npy")
+    features[7] = np.nan
+    np.save(data / "test_ims.npy", features)
+    with pytest.raises(InputError, match=r"test_ims.npy: 1 row \(7\)"):
+        train(short_config(f"data.path={data}", "train.batch_size=8"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_resuming_notices_other_words_before_it_trains(tmp_path):
