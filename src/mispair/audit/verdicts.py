@@ -24,7 +24,7 @@ from mispair.audit.facts import Facts, facts_json, read_facts
 from mispair.audit.verdict_table import read_table, write_csv
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
-from mispair.rate_words import mended_words, rate_words
+from mispair.rate_words import rate_words
 
 if TYPE_CHECKING:
     import pandas
@@ -235,8 +235,7 @@ def rate_sentence(facts: Facts) -> str:
             " has learned from these very pairs and those it knows by heart look right to it. --folds 2 judges them by"
             " networks that have not seen them."
         )
-    words = rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive)
-    return words + mended_words(facts.data.get("mended"))
+    return rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive, facts.data.get("mended"))
 
 
 def left_out_sentence(facts: Facts) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mispair.audit.audit_folder import AuditFolder
@@ -201,7 +200,7 @@ def history(run: RunRecord, pairs: Sequence[Pair] | None, most: int = 8) -> Hist
 
 def costs(run: RunRecord) -> list[Costs]:
     """The transport cost of the given pairs, at the first and the last epoch that recorded it."""
-    recorded = [epoch for epoch in sorted(run.splits) if "cost" in pq.read_schema(run.splits[epoch]).names]
+    recorded = [epoch for epoch in sorted(run.splits) if "cost" in run.files.split_names(epoch)]
     if not recorded:
         return []
     chosen = sorted({recorded[0], recorded[-1]})
