@@ -8,6 +8,7 @@ import typer
 
 from mispair.cli import data_options as options
 from mispair.cli.option_groups import grouped
+from mispair.counted import counted
 
 if TYPE_CHECKING:
     from mispair.data.inspection.check import Inspection
@@ -101,7 +102,7 @@ def _print_tables(inspection: Inspection) -> None:
             f"[yellow]{escape(finding.kind)}[/yellow] ({finding.count:,}): {escape(finding.text)}", highlight=False
         )
     total = len(inspection.findings)
-    console.print("[green]clean: no findings" if not total else f"{total} finding{'s' if total > 1 else ''}")
+    console.print("[green]clean: no findings" if not total else counted(total, "finding"))
 
 
 def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
@@ -116,7 +117,7 @@ def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
     if any(split.words for split in splits):
         rows += [
             ("words", [f"{split.words:,}" for split in splits]),
-            ("longest caption", [f"{split.longest:,} words" for split in splits]),
+            ("longest caption", [counted(split.longest, "word") for split in splits]),
             ("vocabulary", [f"{inspection.vocabulary:,}" if k == 0 else "" for k in range(len(splits))]),
         ]
     if any(split.unknown is not None for split in splits):

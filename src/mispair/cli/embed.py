@@ -9,6 +9,7 @@ import typer
 from mispair.cli import data_options as options
 from mispair.cli import encode_options, shard_options
 from mispair.cli.option_groups import grouped
+from mispair.counted import counted
 
 
 @grouped
@@ -65,7 +66,8 @@ def embed(
     cached = total - done.encoded - len(done.failures)
     rate = f", {done.encoded / seconds:,.0f}/s" if done.encoded else ""
     typer.echo(
-        f"{total:,} pictures: {done.encoded:,} encoded{rate}, {cached:,} from the cache, {len(done.failures):,} failed."
+        f"{counted(total, 'picture')}: {done.encoded:,} encoded{rate}, {cached:,} from the cache,"
+        f" {len(done.failures):,} failed."
     )
     if done.failures:
         typer.echo(f"Those that failed are listed in {EmbeddedFolder(out).failed_file}.")

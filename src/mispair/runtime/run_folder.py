@@ -120,7 +120,9 @@ class RunFolder:
 
     def refuse_unless_begun(self) -> None:
         if not self.begun:
-            raise InputError(f"{self.path} is not a run folder: it has no {CONFIG} (mispair train makes one)")
+            inside = RunFolder(self.path / "run")  # as audit --train leaves it
+            hint = f"but {inside.path} is one" if inside.begun else "mispair train makes one"
+            raise InputError(f"{self.path} is not a run folder: it has no {CONFIG} ({hint})")
 
     def clear_leftovers(self) -> None:
         """Remove what a killed process was writing when it was killed; for whoever holds the lock."""

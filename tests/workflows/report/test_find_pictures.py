@@ -62,7 +62,7 @@ def test_data_without_pictures_has_none_and_says_where_it_looked(tmp_path: Path)
     pictures = PicturesById(table(tmp_path), "train", ["a", "b"])
     assert not pictures.present
     assert pictures.get("a", 32) is None
-    assert pictures.said() == f"none of 2 was found; looked in {tmp_path}; name their folder with --pictures"
+    assert pictures.said() == f"none of 2 pictures was found; looked in {tmp_path}; name their folder with --pictures"
 
 
 def test_bytes_in_the_data_itself(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_no_name_leads_out(hostile: tuple[Path, list[str]], named: bool) -> None
         assert pictures.get(name, 32) == "", name
         assert pictures.read(name) is None, name
     assert pictures.outside >= 2
-    assert f"{pictures.outside} lie outside these folders and were left out (--allow-outside" in pictures.said()
+    assert f"Left out: {pictures.outside} outside these folders (--allow-outside" in pictures.said()
 
 
 def test_a_person_may_let_them_in_and_a_file_may_not(hostile: tuple[Path, list[str]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mispair.counted import counted, either
 from mispair.data.files.reading import shorten
 from mispair.data.source import Finding, Source
 
@@ -21,7 +22,8 @@ def shared_images(hashes: Mapping[str, Mapping[bytes, int]]) -> list[Finding]:
             both = sorted(hashes[later][key] for key in hashes[later].keys() & hashes[earlier].keys())
             if both:
                 text = (
-                    f"{len(both):,} images of {later} (first: row {both[0]:,}) are also in {earlier}; keep them in one"
+                    f"{counted(len(both), 'image')} of {later} (first: row {both[0]:,})"
+                    f" {either(len(both), 'is', 'are')} also in {earlier}; keep every image in one"
                 )
                 findings.append(Finding("images shared between splits", later, len(both), text, tuple(both[:20])))
     return findings
@@ -37,14 +39,16 @@ def repeated_ids(sources: Sequence[Source]) -> list[Finding]:
         again = [k for k, name in enumerate(ids) if first.setdefault(name, k) != k]
         if again:
             text = (
-                f"{source.split}: {len(again):,} image ids stand for several images (first {ids[again[0]]!r}, images"
-                f" {first[ids[again[0]]]:,} and {again[0]:,}); give every image an id of its own"
+                f"{source.split}: {counted(len(again), 'image id stands', 'image ids stand')} for several images"
+                f" (first {ids[again[0]]!r}, images {first[ids[again[0]]]:,} and {again[0]:,}); give every"
+                f" image an id of its own"
             )
             findings.append(Finding("ids repeat", source.split, len(again), text, tuple(again[:20])))
         shared = [name for name in first if name in homes]
         if shared:
             text = (
-                f"{len(shared):,} image ids of {source.split} (first {shorten(shared, 2)}) are also in"
+                f"{counted(len(shared), 'image id')} of {source.split} (first {shorten(shared, 2)})"
+                f" {either(len(shared), 'is', 'are')} also in"
                 f" {homes[shared[0]]}; keep every image in one split"
             )
             findings.append(Finding("ids shared between splits", source.split, len(shared), text))
