@@ -258,7 +258,7 @@ def test_runs_fit_into_eighty_columns(tmp_path, monkeypatch, capsys):
         folder.mkdir()
         (folder / "config.yaml").write_text("method: {name: l2rm}\ndata: {noise: {rate: 0.4}}\n")
         rate = {"mismatch_rate": 0.375, "conclusive": True}
-        summary = {"test": {"rsum": 1234.5}, **rate, "noise": {"rate": 0.4}, "seconds": 1.0}
+        summary = {"test": {"rsum": 1234.5}, **rate, "noise": {"text": "", "rate": 0.4}, "seconds": 1.0}
         (folder / "metrics.json").write_text(json.dumps(summary) if number else "{}")
         (folder / "metrics.jsonl").write_text('{"event": "epoch", "epoch": 0, "dev": {"rsum": 567.8}}\n')
     monkeypatch.setenv("COLUMNS", "80")
