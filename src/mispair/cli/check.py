@@ -127,7 +127,7 @@ def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
         rows += [
             ("pictures", [f"{facts.pictures:,}" for facts in drawn]),
             ("kinds", [", ".join(f"{kind} {count:,}" for kind, count in facts.kinds.items()) for facts in drawn]),
-            ("sides", [f"{facts.smallest:,} to {facts.largest:,} px" for facts in drawn]),
+            ("sides", [f"{_span(facts.smallest, facts.largest)} px" for facts in drawn]),
             ("broken", [f"{facts.broken:,}" for facts in drawn]),
         ]
     for k in range(max(len(split.sides) for split in splits)):

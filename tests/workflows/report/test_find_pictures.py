@@ -62,7 +62,7 @@ def test_data_without_pictures_has_none_and_says_where_it_looked(tmp_path: Path)
     pictures = PicturesById(table(tmp_path), "train", ["a", "b"])
     assert not pictures.present
     assert pictures.get("a", 32) is None
-    assert pictures.said() == f"none of 2 pictures was found; looked in {tmp_path}; name their folder with --pictures"
+    assert pictures.said() == f"none of 2 was found; looked in {tmp_path}; name their folder with --pictures"
 
 
 def test_bytes_in_the_data_itself(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mispair.counted import counted, either
 from mispair.data.features import FeatureStore
-from mispair.data.source import Finding, Source
+from mispair.data.source import Finding, Source, of_split
 from mispair.data.tokenizer import tokenize
 from mispair.data.vocabulary import Vocabulary
 from mispair.progress import Progress
@@ -129,7 +129,9 @@ def scan_captions(
     many = [rows for rows in several if len({int(images[k]) for k in rows}) >= MANY]
     again = sorted(k for rows in several for k in rows[1:])
     if len(places) == 1 and len(captions) > 1 and not empty:
-        text = f"{source.split}: all {len(captions):,} captions are alike ({captions[0][:60]!r}): nothing to learn"
+        text = (
+            f"{of_split(source.split)}all {len(captions):,} captions are alike ({captions[0][:60]!r}): nothing to learn"
+        )
         findings.append(Finding("captions all alike", source.split, len(captions), text))
     findings.append(_lines("duplicate captions", source, again, "repeats", "repeat", "an earlier one; is that meant?"))
     if many:
@@ -161,7 +163,7 @@ def _lines(kind: str, source: Source, texts: list[int], one: str, many: str, wha
         return None
     lines = [source.line_of(k) for k in texts]
     verb = either(len(lines), one, many)
-    text = f"{source.split}: {counted(len(lines), 'caption')} (line {_some(lines)}) {verb} {what}"
+    text = f"{of_split(source.split)}{counted(len(lines), 'caption')} (line {_some(lines)}) {verb} {what}"
     return Finding(kind, source.split, len(lines), text, tuple(lines[:20]))
 
 

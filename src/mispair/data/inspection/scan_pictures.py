@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mispair.counted import counted, either
 from mispair.data.picture_store import Pictures
-from mispair.data.source import Finding
+from mispair.data.source import Finding, of_split
 from mispair.pictures.decode import FORMATS, Broken, decode, quiet
 
 _SMALL = 32  # pixels; a JPEG is decoded at a fraction of its size, which reads all of the file
@@ -67,12 +67,12 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
         shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
         names = ", ".join(repr(pictures.names[row]) for row, _ in broken[:3])
         said = counted(len(broken), "picture is", "pictures are")
-        text = f"{split}: {said} broken ({shown}), first {names}; replace or remove"
+        text = f"{of_split(split)}{said} broken ({shown}), first {names}; replace or remove"
         findings.append(Finding("broken pictures", split, len(broken), text, tuple(row for row, _ in broken[:20])))
     if copies:
         names = ", ".join(repr(pictures.names[row]) for row in copies[:3])
         copied = either(len(copies), "is a copy of an earlier one", "are copies of earlier ones")
-        text = f"{split}: {counted(len(copies), 'picture')} ({names}) {copied}; keep one of each"
+        text = f"{of_split(split)}{counted(len(copies), 'picture')} ({names}) {copied}; keep one of each"
         findings.append(Finding("duplicate pictures", split, len(copies), text, tuple(copies[:20])))
     return PictureScan(facts, hashes, tuple(findings))
 

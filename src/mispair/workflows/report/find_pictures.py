@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mispair.counted import counted
 from mispair.data import DataConfig
 from mispair.data.files.picture_folder import OUTSIDE
 from mispair.data.picture_store import PictureIndex
@@ -68,8 +67,7 @@ class PicturesById:
         """How many were found, where was looked, and what was left out, in a sentence or two."""
         looked = ", ".join(dict.fromkeys(self.places)) or "nowhere: the audit names no data"
         if not self._read:
-            wanted = counted(len(self.wanted), "picture")
-            said = f"none of {wanted} was found; looked in {looked}; name their folder with --pictures"
+            said = f"none of {len(self.wanted):,} was found; looked in {looked}; name their folder with --pictures"
         else:
             said = f"{len(self._read):,} of {len(self.wanted):,} found; looked in {looked}"
         if self.outside:
