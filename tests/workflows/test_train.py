@@ -96,6 +96,20 @@ def test_killed_before_the_first_save_resume_starts_over(tmp_path):
     assert [line["epoch"] for line in run.epochs()] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("instead", "said"), [(os.mkdir, "is damaged"), (os.mkfifo, "is damaged"), (None, "is finished and kept no state")]
+)
+def test_a_finished_run_without_its_state_is_not_begun_again(tmp_path, instead, said):
+    run = train(short_config("train.epochs=1"), tmp_path / "run").folder
+    kept = run.model_file.read_bytes()
+    run.state_file.unlink()
+    if instead is not None:
+        instead(run.state_file)
+    with pytest.raises(InputError, match=said):
+        train(short_config("train.epochs=1"), run.path, resume=True)
+    assert run.model_file.read_bytes() == kept
+
+
 def test_a_run_refused_before_its_first_save_leaves_nothing(tmp_path, monkeypatch):
     def refused(self, *arguments):
         raise InputError("losses must be finite")
