@@ -300,7 +300,7 @@ def test_a_score_that_is_no_number_is_refused(tmp_path):
     space = Space(torch.from_numpy(images), torch.from_numpy(texts))
     assert judge(space, table).facts.issues > 0
     images[7] = np.nan
-    with pytest.raises(InputError, match="1 pairs have no finite score .first: pair 7."):
+    with pytest.raises(InputError, match="1 pair has no finite score .first: pair 7."):
         judge(Space(torch.from_numpy(images), torch.from_numpy(texts)), table)
 
 
