@@ -177,5 +177,6 @@ def _remedy(captions: CaptionFile | None, texts: int, rows: int) -> str:
     if captions.ids and texts > 1 and (texts - 1) % rows == 0:
         return "so remove the heading in its first line, if that is one"
     if texts < rows:
-        return f"so {rows - texts:,} captions are missing, or the two files belong to different splits"
-    return f"so remove {texts % rows:,} captions or add {rows - texts % rows:,}"
+        missing = counted(rows - texts, "caption is", "captions are")
+        return f"so {missing} missing, or the two files belong to different splits"
+    return f"so remove {counted(texts % rows, 'caption')} or add {rows - texts % rows:,}"
