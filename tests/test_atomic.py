@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mispair.atomic import _machine, clear_leftovers, make_atomically, make_folder, write_text
+from mispair.atomic import _machine, clear_leftovers, make_atomically, make_folder, refuse_unwritable, write_text
 from mispair.errors import InputError
 
 DEAD = 2**22 + 1  # beyond the largest process number
@@ -100,3 +100,10 @@ def test_a_full_disk_says_what_is_there(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match="what was there before is intact; free some space and go on"):
         write_text(tmp_path / "a.txt", "new", "go on with --resume")
     assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_a_probe_of_a_killed_process_goes_with_the_next(tmp_path: Path) -> None:
+    left = tmp_path / ".probe.99999999.tmp"
+    left.touch()
+    refuse_unwritable(tmp_path)
+    assert not list(tmp_path.iterdir())

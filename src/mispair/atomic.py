@@ -65,6 +65,7 @@ def refuse_unwritable(folder: Path) -> None:
     """Raise InputError where nothing can be written into `folder`, before the work is done; nothing is left there."""
     existed = os.path.lexists(folder)
     make_folder(folder)
+    clear_leftovers(folder, "probe")
     probe = folder / f".probe.{_machine()}-{os.getpid()}.tmp"
     try:
         probe.touch()

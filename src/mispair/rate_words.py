@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def rate_words(rate: float, low: float, high: float, conclusive: bool) -> str:
-    """The rate with its interval, or what to do where the interval says nothing."""
+def rate_words(rate: float, low: float, high: float, conclusive: bool, mended: object = None) -> str:
+    """The rate with its interval, or why there is none.
+
+    Args:
+        mended: what an earlier fix did to the data (see `mispair.auditing.fixing.earlier`). It chose the pairs by how
+            they look, so no interval estimated from how they look holds, and none is said.
+    """
+    if isinstance(mended, Mapping):
+        return _chosen_words(rate, conclusive, mended)
     if conclusive:
         return f"The estimated rate is {rate:.1%} ({low:.1%} to {high:.1%})."
     return (
@@ -17,15 +24,14 @@ def rate_words(rate: float, low: float, high: float, conclusive: bool) -> str:
     )
 
 
-def mended_words(mended: object) -> str:
-    """What to add of pairs that an earlier fix left (see `mispair.auditing.fixing.earlier`); nothing of others."""
-    if not isinstance(mended, Mapping):
-        return ""
+def _chosen_words(rate: float, conclusive: bool, mended: Mapping[Any, Any]) -> str:
+    why = f"mispair fix --action {mended.get('action')} chose these pairs because they look matched"
     wrong = mended.get("wrong")
-    then = f": {wrong:.1%} of them were expected to be wrong then" if isinstance(wrong, float) else ""
+    then = f" When it did, {wrong:.1%} of them were expected to be wrong." if isinstance(wrong, float) else ""
+    seen = f"; that {rate:.1%} of them look mismatched now is too low an answer" if conclusive else ""
     return (
-        f" These pairs are what mispair fix --action {mended.get('action')} left, chosen because they look matched, so"
-        f" a rate estimated from how they look is too low{then}."
+        f"How many of the pairs are mismatched cannot be told from how they look, since {why}{seen}.{then} Looking at"
+        " 100 of them gives a valid estimate (mispair review)."
     )
 
 
@@ -39,8 +45,10 @@ def training_rate_words(summary: Mapping[str, Any]) -> str | None:
     said = [] if called is None else [f"Training treated {called:.1%} of its pairs as mismatched."]
     if "conclusive" in summary:
         low, high = summary["mismatch_rate_ci"]
-        words = rate_words(summary["mismatch_rate"], low, high, summary["conclusive"])
-        said.append(words + mended_words(summary.get("mended")))
+        mended = summary.get("mended")
+        said.append(rate_words(summary["mismatch_rate"], low, high, summary["conclusive"], mended))
+        if isinstance(mended, Mapping):
+            return " ".join(said)
         said.append(
             "That is by what all other pairs say of each one, with nothing trained; an audit asks networks that have"
             " not seen the pair too, and where the two differ, believe the audit."

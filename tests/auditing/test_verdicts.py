@@ -182,6 +182,7 @@ WRONG_FACTS = [
     {"data": {"path": 3}},
     {"damage": [{"kind": 1}]},
     {"damage": {}},
+    {"damage": [{"kind": "a", "count": 1, "evidence": "b", "remedy": "c", "pairs": [211]}]},
     {"mixture": {"edges": [[1]]}},
     {"mixture": None},
     {"truth": {"auroc": "high"}},
@@ -212,6 +213,8 @@ def test_facts_of_wrong_types_cost_one_sentence(found, tmp_path, wrong):
         ("p_mismatch", 1.5),
         ("score", float("inf")),
         ("look", 0),
+        ("look", 10**9),
+        ("look", 3),
         ("caption_rank", -3),
         ("pair", 5),
         ("caption", None),
@@ -224,6 +227,16 @@ def test_columns_out_of_bounds_cost_one_sentence(found, tmp_path, column, value)
     values[17] = value
     field = pa.field(column, found.table.schema.field(at).type)
     pq.write_table(found.table.set_column(at, field, pa.array(values, field.type)), tmp_path / "audit.parquet")
+    with pytest.raises(InputError, match=f"column '{column}'"):
+        Verdicts.load(tmp_path)
+
+
+def test_half_a_proposal_costs_one_sentence(found, tmp_path):
+    found.save(tmp_path)
+    column = "proposed_caption"
+    at = found.table.schema.get_field_index(column)
+    other = found.table.set_column(at, found.table.schema.field(at), pa.nulls(len(found), pa.string()))
+    pq.write_table(other, tmp_path / "audit.parquet")
     with pytest.raises(InputError, match=f"column '{column}'"):
         Verdicts.load(tmp_path)
 
@@ -287,7 +300,7 @@ def test_a_score_that_is_no_number_is_refused(tmp_path):
     space = Space(torch.from_numpy(images), torch.from_numpy(texts))
     assert judge(space, table).facts.issues > 0
     images[7] = np.nan
-    with pytest.raises(InputError, match="1 pairs have no finite score .first: pair 7."):
+    with pytest.raises(InputError, match="1 pair has no finite score .first: pair 7."):
         judge(Space(torch.from_numpy(images), torch.from_numpy(texts)), table)
 
 

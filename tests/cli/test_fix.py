@@ -41,6 +41,12 @@ def audit_of(folder: Path, config: DataConfig, split: str) -> Path:
     columns |= {"pair": np.arange(count), "p_mismatch": p, "mismatch_score": 1 - p, "is_mismatch_issue": p > 0.5}
     columns |= {"score": p, "proposed_caption_pair": [PROPOSED.get(k) for k in range(count)]}
     columns["swap_with"] = columns["proposed_caption_pair"]
+    columns["look"] = np.arange(1, count + 1)
+    there = [k in PROPOSED for k in range(count)]
+    columns["proposed_caption"] = ["x" if proposed else None for proposed in there]
+    columns |= {
+        f"proposed_caption_{name}": [0.5 if proposed else None for proposed in there] for name in ("weight", "gain")
+    }
     facts = Facts(count, 0.2, 0.1, 0.3, True, 0.9, 3, "by hand", False, None, origin_of(config, data), {})
     Verdicts(pa.table(columns, schema=SCHEMA), facts).save(folder)
     return folder

@@ -117,18 +117,26 @@ def test_runs_compares(whole):
     assert json.loads(out)[0]["finished"] is True
 
 
-@pytest.mark.parametrize("estimated", [True, False])
-def test_what_an_older_training_split_by_losses_is_no_estimated_rate(whole, tmp_path, estimated):
+@pytest.mark.parametrize(
+    ("known", "estimated"),
+    [
+        ({"conclusive": True}, 0.696),
+        ({"conclusive": False}, None),
+        ({}, None),
+        ({"conclusive": True, "mended": {}}, 0.696),
+        ({"conclusive": True, "mended": {"action": "drop", "wrong": 0.04}}, None),
+    ],
+)
+def test_a_rate_stands_alone_only_where_it_is_supported(whole, tmp_path, known, estimated):
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.yaml").write_text((whole / "config.yaml").read_text())
     summary = json.loads((whole / "metrics.json").read_text())
-    if not estimated:
-        del summary["conclusive"]
-    (run / "metrics.json").write_text(json.dumps({**summary, "mismatch_rate": 0.696}))
+    del summary["conclusive"]
+    (run / "metrics.json").write_text(json.dumps({**summary, "mismatch_rate": 0.696, **known}))
     code, out, error = mispair("runs", tmp_path, "--json")
     assert code == 0, error
-    assert json.loads(out)[0]["estimated_rate"] == (0.696 if estimated else None)
+    assert json.loads(out)[0]["estimated_rate"] == estimated
 
 
 def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatch, capsys):
@@ -250,7 +258,7 @@ def test_runs_fit_into_eighty_columns(tmp_path, monkeypatch, capsys):
         folder.mkdir()
         (folder / "config.yaml").write_text("method: {name: l2rm}\ndata: {noise: {rate: 0.4}}\n")
         rate = {"mismatch_rate": 0.375, "conclusive": True}
-        summary = {"test": {"rsum": 1234.5}, **rate, "noise": {"rate": 0.4}, "seconds": 1.0}
+        summary = {"test": {"rsum": 1234.5}, **rate, "noise": {"text": "", "rate": 0.4}, "seconds": 1.0}
         (folder / "metrics.json").write_text(json.dumps(summary) if number else "{}")
         (folder / "metrics.jsonl").write_text('{"event": "epoch", "epoch": 0, "dev": {"rsum": 567.8}}\n')
     monkeypatch.setenv("COLUMNS", "80")

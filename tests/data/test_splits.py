@@ -117,7 +117,7 @@ def test_limit_keeps_the_first_images(tmp_path: Path) -> None:
 def test_cut_captions_are_noted(tmp_path: Path) -> None:
     data = open_split(folder_config(tmp_path, max_words=4), "train")
     assert data.batch(np.arange(3)).texts.shape == (3, 6)
-    assert any("35 captions of train were cut to 4 words" in note for note in data.notes)
+    assert any("35 captions of train cut to 4 words" in note for note in data.notes)
 
 
 def test_scenes_are_the_default() -> None:

@@ -29,8 +29,8 @@ def _cell(out, row, column, seed, rsum, noise="abc", **more):
         "test": metrics,
         "dev": metrics,
         "seconds": 60.0,
-        "data": {"pairs": 100},
-        "noise": {"hash": noise, "rate": 0.2},
+        "data": {"name": "scenes", "pairs": 100, "hash": "0"},
+        "noise": {"text": "", "hash": noise, "rate": 0.2},
         "cost": {"networks_trained": 1, "passes": 14.0, "forward_passes": 9.0},
         **more,
     }

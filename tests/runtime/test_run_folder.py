@@ -85,10 +85,11 @@ def test_a_damaged_alignment_gets_one_sentence(tmp_path, content):
 
 
 def test_alignments_of_the_last_epoch(tmp_path):
+    judged = {"true": 0.5, "chance": 0.1, "batches": 3}
     content = {"epochs": {"9": {"transported": [0.5]}, "10": {"transported": [0.75], "untransported": []}}}
-    (tmp_path / "alignment.json").write_text(json.dumps({**content, "rematching": {"true": 0.5}}))
+    (tmp_path / "alignment.json").write_text(json.dumps({**content, "rematching": judged}))
     assert RunFolder(tmp_path).alignments() == (10, {"transported": [0.75]})
-    assert RunFolder(tmp_path).rematching() == {"true": 0.5}
+    assert RunFolder(tmp_path).rematching() == judged
     (tmp_path / "alignment.json").write_text(json.dumps({**content, "rematching": ["true"]}))
     with pytest.raises(InputError, match="alignment.json is damaged"):
         RunFolder(tmp_path).rematching()

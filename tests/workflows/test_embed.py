@@ -101,7 +101,7 @@ def _expected(captions: list[str]) -> np.ndarray:
 def test_pictures_that_fail_are_refused_or_left_out(raw: DataConfig, tmp_path: Path) -> None:
     (tmp_path / "photos/005.png").write_bytes(b"")
     (tmp_path / "photos/009.png").unlink()
-    with pytest.raises(InputError, match=r"line 11: 1 pictures cannot be had \(first '009.png': missing\)"):
+    with pytest.raises(InputError, match=r"line 11: 1 picture cannot be had \(first '009.png': missing\)"):
         encode_data(raw, HOW)
     (tmp_path / "photos/009.png").write_bytes(b"<html>")
     with pytest.raises(InputError, match=r"2 pictures cannot be decoded \(005.png: empty file.*--missing skip"):
@@ -145,7 +145,7 @@ def test_cells_bring_the_vectors_along(raw: DataConfig, monkeypatch: pytest.Monk
 def test_nothing_that_can_be_decoded(raw: DataConfig, tmp_path: Path) -> None:
     for file in (tmp_path / "photos").iterdir():
         file.write_bytes(b"no picture")
-    with pytest.raises(InputError, match="none of its 96 pictures can be decoded"):
+    with pytest.raises(InputError, match="none of 96 pictures can be decoded"):
         encode_data(raw.model_copy(update={"missing": "skip"}), HOW)
 
 

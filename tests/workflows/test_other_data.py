@@ -36,6 +36,12 @@ def test_sides_words_and_encoder_are_taken_over_and_nothing_else():
     assert (read.path, read.images, read.limit, read.missing) == ("b.csv", None, None, "skip")
 
 
+def test_missing_pictures_are_left_out_as_the_run_left_them_out():
+    own = DataConfig(path="a.csv", missing="skip")
+    assert like_own(own, DataConfig(path="b.csv")).missing == "skip"
+    assert like_own(own, DataConfig(path="b.csv", missing="refuse")).missing == "refuse"
+
+
 def test_pictures_at_another_place_are_encoded_as_those_of_the_run(photos, mispair):
     run = mp.train(
         copied(photos, "own"), encoder="colours", method="plain", model="vse", epochs=1, batch_size=8,

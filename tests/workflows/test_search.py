@@ -1,6 +1,7 @@
 """From a trained run to an index, a question, a page and a review: the verbs, end to end, on a tiny world."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -39,8 +40,6 @@ def test_unknown_words_are_named(index):
 
 
 def test_an_index_of_another_model_is_refused(index, run, tmp_path):
-    import shutil
-
     moved = tmp_path / "index"
     shutil.copytree(index.folder, moved)
     manifest = json.loads((moved / "manifest.json").read_text())
@@ -100,3 +99,38 @@ def test_a_port_in_use_is_named(run, tmp_path, mispair):
         code, said = mispair("serve", tmp_path / "index", "--port", taken.getsockname()[1])
     assert code == 2
     assert "--port" in said.err
+
+
+def test_an_audit_is_indexed_by_the_run_that_judged_it(run, tmp_path, mispair):
+    audit = tmp_path / "audit"
+    mp.audit(run, folds=0).save(audit)
+    code, said = mispair("index", audit, "-o", tmp_path / "index")
+    assert code == 0, said.err
+    assert Index.open(tmp_path / "index").manifest.audit is not None
+    facts = json.loads((audit / "audit.json").read_text())
+    (audit / "audit.json").write_text(json.dumps({**facts, "run": str(tmp_path / "gone")}))
+    code, said = mispair("index", audit, "-o", tmp_path / "second")
+    assert code == 2
+    assert f"its run {tmp_path / 'gone'} is gone" in said.err
+    shutil.copytree(run.folder, audit / "run")  # both were moved
+    assert mispair("index", audit, "-o", tmp_path / "second")[0] == 0
+
+
+@pytest.mark.parametrize("verb", [("evaluate",), ("audit", "-o", "{}/again"), ("export", "--to", "onnx")])
+def test_an_audit_where_a_run_should_be_is_told_of_its_run(run, tmp_path, mispair, verb):
+    audit = tmp_path / "audit"
+    mp.audit(run, folds=0).save(audit)
+    shutil.copytree(run.folder, audit / "run")
+    name, *options = (part.format(tmp_path) for part in verb)
+    code, said = mispair(name, audit, *options)
+    assert code == 2
+    assert f"but {audit / 'run'} is one" in said.err
+
+
+@pytest.mark.parametrize("kind", [(), ("--json",)])
+def test_a_page_that_was_written_is_named(index, tmp_path, mispair, kind):
+    page = tmp_path / "found.html"
+    code, said = mispair("search", index.folder, "--pair", 3, "--html", page, *kind)
+    assert code == 0
+    assert f"Page: {page}" in (said.err if kind else said.out)
+    assert not kind or json.loads(said.out)["answers"]

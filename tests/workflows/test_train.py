@@ -19,6 +19,7 @@ from tests.data.samples import precomp
 from tests.synthetic import stopping_engine, tiny_config
 
 SHORT = ("method.name=plain", "train.epochs=2")
+SPLITS = ("train", "dev", "test")
 L2RM = (
     "data.noise.rate=0.5",
     "train.epochs=3",
@@ -29,7 +30,7 @@ L2RM = (
 
 
 def folder_of_data(folder, images=40):
-    return precomp(folder, images, splits=("train", "dev"))
+    return precomp(folder, images, splits=SPLITS)
 
 
 def short_config(*sets):
@@ -93,6 +94,20 @@ def test_killed_before_the_first_save_resume_starts_over(tmp_path):
     result = train(short_config(), folder, resume=True)
     assert result.summary["dev"]
     assert [line["epoch"] for line in run.epochs()] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("instead", "said"), [(os.mkdir, "is damaged"), (os.mkfifo, "is damaged"), (None, "is finished and kept no state")]
+)
+def test_a_finished_run_without_its_state_is_not_begun_again(tmp_path, instead, said):
+    run = train(short_config("train.epochs=1"), tmp_path / "run").folder
+    kept = run.model_file.read_bytes()
+    run.state_file.unlink()
+    if instead is not None:
+        instead(run.state_file)
+    with pytest.raises(InputError, match=said):
+        train(short_config("train.epochs=1"), run.path, resume=True)
+    assert run.model_file.read_bytes() == kept
 
 
 def test_a_run_refused_before_its_first_save_leaves_nothing(tmp_path, monkeypatch):
@@ -192,7 +207,7 @@ def stopped(tmp_path, data):
     return config
 
 
-@pytest.mark.parametrize("file", ["train_ims.npy", "dev_ims.npy", "train_caps.txt", "dev_caps.txt"])
+@pytest.mark.parametrize("file", [f"{split}_{what}" for split in SPLITS for what in ("ims.npy", "caps.txt")])
 def test_resuming_notices_any_change_of_the_data(tmp_path, file):
     data = tmp_path / "data"
     folder_of_data(data, images=200)
@@ -207,6 +222,16 @@ def test_resuming_notices_any_change_of_the_data(tmp_path, file):
         (data / file).write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match="was started with another .*data"):
         train(config, tmp_path / "run", resume=True)
+
+
+def test_a_broken_test_split_is_known_before_the_first_step(tmp_path):
+    data = folder_of_data(tmp_path / "data")
+    features = np.load(data / "test_ims.npy")
+    features[7] = np.nan
+    np.save(data / "test_ims.npy", features)
+    with pytest.raises(InputError, match=r"test_ims.npy: 1 row \(7\)"):
+        train(short_config(f"data.path={data}", "train.batch_size=8"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_resuming_notices_other_words_before_it_trains(tmp_path):

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from mispair.auditing.facts import Damage
 from mispair.auditing.similarity import best_partners
+from mispair.counted import counted, either
 
 Rows = NDArray[np.int64]
 
@@ -74,13 +75,12 @@ def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch
     repeated.sort(key=lambda entry: -entry[0])
     images, caption, _ = repeated[0]
     concerned = sorted(pair for _, _, pairs in repeated for pair in pairs)
-    one = len(repeated) == 1
     return Damage(
         kind="one caption on many images",
         count=len(concerned),
         evidence=(
-            f"{len(repeated):,} caption{' stands' if one else 's stand'} on more than {_MOST_IMAGES} images and"
-            f" fit{'s' if one else ''} few of them; {_quoted(caption)} is on {images:,}."
+            f"{counted(len(repeated), 'caption stands', 'captions stand')} on more than {_MOST_IMAGES} images and"
+            f" {either(len(repeated), 'fits', 'fit')} few of them; {_quoted(caption)} is on {images:,}."
         ),
         remedy="Fetch the real captions of these rows, or drop them: nothing in the set can replace what is lost.",
         pairs=tuple(concerned[:_SHOWN]),
@@ -100,7 +100,7 @@ def find_crowded_images(image_rows: Rows, names: Sequence[str]) -> Damage | None
         kind="one image under many captions",
         count=len(pairs),
         evidence=(
-            f"{len(crowded):,} image{' has' if len(crowded) == 1 else 's have'} far more captions than the usual"
+            f"{counted(len(crowded), 'image has', 'images have')} far more captions than the usual"
             f" {usual:g}; {_quoted(names[worst])} has {counts[worst]:,}."
         ),
         remedy="See whether a placeholder picture or a default file name took the place of the real ones.",
@@ -116,8 +116,8 @@ def find_empty_captions(captions: Sequence[str]) -> Damage | None:
     return Damage(
         kind=EMPTY_CAPTIONS,
         count=len(empty),
-        evidence=f"{len(empty):,} captions say nothing about an image; the first is {_quoted(captions[empty[0]])}"
-        f" (pair {empty[0]:,}).",
+        evidence=f"{counted(len(empty), 'caption says', 'captions say')} nothing about an image; the first is"
+        f" {_quoted(captions[empty[0]])} (pair {empty[0]:,}).",
         remedy="Drop these rows or write captions for them: mispair fix --action drop leaves them out.",
         pairs=tuple(empty[:_SHOWN]),
     )
@@ -156,7 +156,8 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
     return Damage(
         kind="near-duplicates split apart",
         count=len(twins),
-        evidence=f"{len(twins):,} images have a twin ({where}), for instance {next(iter(twins.values()))}.",
+        evidence=f"{counted(len(twins), 'image has', 'images have')} a twin ({where}), for instance"
+        f" {next(iter(twins.values()))}.",
         remedy="Keep twins in one split and under one name: elsewhere they leak the test or count as wrong answers.",
         pairs=tuple(pairs[:_SHOWN].tolist()),
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from mispair.data.files.reading import plain_file, reading
+from mispair.data.files.reading import read_bytes
 from mispair.errors import InputError
 
 VERSION = 2
@@ -100,11 +100,7 @@ def facts_json(facts: Facts) -> str:
 def read_facts(path: Path) -> Facts:
     """The facts in `audit.json`. Raises InputError where it is damaged, too large, or of another version."""
     damaged = f"{path} is damaged or of another version of mispair; run the audit again"
-    plain_file(path, "the facts of an audit")
-    with reading(path, "the facts of an audit"):
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(damaged)
-        content = path.read_bytes()
+    content = read_bytes(path, "the facts of an audit", most=_MOST_BYTES)
     try:
         facts = _FACTS.validate_json(content)
     except ValidationError as error:
@@ -113,6 +109,9 @@ def read_facts(path: Path) -> Facts:
     trial = facts.rematch
     if trial is not None and len(trial.weights) != len(trial.true_at):
         raise InputError(damaged)
+    concerned = [pair for damage in facts.damage for pair in damage.pairs]
+    if max(concerned, default=-1) >= facts.pairs:
+        raise InputError(f"{damaged} (wrong: damage, of pairs there are not)")
     if facts.version != VERSION or not facts.rate_low <= facts.rate_high or facts.issues > facts.pairs:
         raise InputError(damaged)
     return facts

@@ -28,6 +28,7 @@ from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Cells, Space
 from mispair.auditing.verdict_table import SCHEMA
 from mispair.auditing.verdicts import Verdicts
+from mispair.counted import counted
 from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
@@ -94,8 +95,8 @@ def judge(
     wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
     if len(wrong):
         raise InputError(
-            f"{len(wrong):,} pairs have no finite score (first: pair {wrong[0]:,}): their features hold NaN or"
-            " infinity; mispair check says where"
+            f"{counted(len(wrong), 'pair has', 'pairs have')} no finite score (first: pair {wrong[0]:,}): features hold"
+            " NaN or infinity; mispair check says where"
         )
     own = cells.evidence(len(space.images), len(space.texts))
     groups = table.image_rows[alone]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mispair.auditing.facts import Damage
 from mispair.auditing.space import Space
+from mispair.counted import counted
 
 Rows = NDArray[np.int64]
 
@@ -42,7 +43,7 @@ def find_shift(
         return None
     wrong = inside[matches & ~given[inside]]
     end = "on" if stop + max(k, 0) >= count - FURTHEST else f"to row {stop - 1:,}"
-    by = f"{abs(k):,} row{'s' if abs(k) > 1 else ''}"
+    by = counted(abs(k), "row")
     return Damage(
         kind="shifted captions",
         count=len(inside),

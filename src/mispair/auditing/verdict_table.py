@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
+from mispair.memory import refuse_beyond_memory
 from mispair.spreadsheet import FORMULA, QUOTED
 
 SCHEMA = pa.schema(
@@ -47,6 +49,11 @@ _PAIRS = ("proposed_caption_pair", "proposed_image_pair", "swap_with")  # number
 _SHARES = ("p_mismatch", "mismatch_score", "proposed_caption_weight", "proposed_image_weight")
 _FINITE = ("score", "proposed_caption_gain", "proposed_image_gain")
 _FROM_ONE = ("caption_rank", "image_rank", "look")
+_OF_PROPOSALS = {  # there where the pair is, and nowhere else
+    f"proposed_{side}_pair": [f"proposed_{side}_{name}" for name in ("weight", "gain")]
+    + ["proposed_caption" if side == "caption" else "proposed_image_id"]
+    for side in ("caption", "image")
+}
 
 
 def read_table(path: Path, pairs: int) -> pa.Table:
@@ -61,6 +68,7 @@ def read_table(path: Path, pairs: int) -> pa.Table:
             known = [*SCHEMA, *(field for field in TRUTH if field.name in schema.names)]
             if any(field.name not in schema.names or schema.field(field.name).type != field.type for field in known):
                 raise InputError(other)
+            refuse_beyond_memory(8 * pairs * len(known), f"{path} with {pairs:,} pairs", "it is not one of ours")
             table = file.read([field.name for field in known])
             table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -89,6 +97,13 @@ def _out_of_bounds(table: pa.Table, known: list[pa.Field], pairs: int) -> str | 
         for name in names:
             inside = pc.and_(pc.greater_equal(table[name], low), pc.less_equal(table[name], high))
             if pc.any(pc.invert(inside)).as_py():  # NaN is inside nothing
+                return name
+    if not np.array_equal(np.sort(table["look"].to_numpy()), np.arange(1, pairs + 1)):
+        return "look"
+    for pair, others in _OF_PROPOSALS.items():
+        there = table[pair].is_valid()
+        for name in others:
+            if not table[name].is_valid().equals(there):
                 return name
     return None
 

@@ -22,9 +22,10 @@ from mispair.atomic import write_atomically, write_text
 from mispair.auditing.audit_folder import AuditFolder
 from mispair.auditing.facts import Facts, facts_json, read_facts
 from mispair.auditing.verdict_table import read_table, write_csv
+from mispair.counted import counted, either
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
-from mispair.rate_words import mended_words, rate_words
+from mispair.rate_words import rate_words
 
 if TYPE_CHECKING:
     import pandas
@@ -235,8 +236,7 @@ def rate_sentence(facts: Facts) -> str:
             " has learned from these very pairs and those it knows by heart look right to it. --folds 2 judges them by"
             " networks that have not seen them."
         )
-    words = rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive)
-    return words + mended_words(facts.data.get("mended"))
+    return rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive, facts.data.get("mended"))
 
 
 def left_out_sentence(facts: Facts) -> str:
@@ -246,18 +246,21 @@ def left_out_sentence(facts: Facts) -> str:
         return ""
     reasons = ", ".join(f"{count} {reason}" for reason, count in left_out["reasons"].items())
     pairs = left_out.get("pairs")
-    verb = "pair was" if pairs == 1 else "pairs were"
-    return f"{pairs} {verb} left out and not judged: the pictures cannot be used ({reasons})."
+    said = counted(pairs, "pair was", "pairs were") if isinstance(pairs, int) else "Some pairs were"
+    return f"{said} left out and not judged: the pictures cannot be used ({reasons})."
 
 
 def issues_sentence(facts: Facts) -> str:
     """How many pairs are called mismatched, and no more than the rate supports."""
     called = f"{facts.issues:,} of {facts.pairs:,} pairs"
     if facts.conclusive or facts.issues == 0:
-        return f"{called} are more likely mismatched than matched."
+        return f"{called} {either(facts.issues, 'is', 'are')} more likely mismatched than matched."
     if facts.learned:
-        return f"{called} look mismatched even so."
-    return f"{called} have p_mismatch > 0.5, which is a guess as long as the rate is open; their order may still help."
+        return f"{called} {either(facts.issues, 'looks', 'look')} mismatched even so."
+    return (
+        f"{called} {either(facts.issues, 'has', 'have')} p_mismatch > 0.5, which is a guess as long as the rate is"
+        " open; their order may still help."
+    )
 
 
 def _cut(text: str, most: int = 80) -> str:

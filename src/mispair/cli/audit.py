@@ -223,13 +223,16 @@ def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLi
 
 
 def _refuse_data(target: str) -> None:
-    """Data where a run should be: the sentence says how to judge it."""
+    """Data where a run should be: the sentence says how to judge it. An audit's table is no data."""
+    from mispair.auditing.audit_folder import AuditFolder
     from mispair.data.config import DataConfig
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
 
     if RunFolder(Path(target)).begun:
         return
+    if AuditFolder(Path(target)).begun:
+        RunFolder(Path(target)).refuse_unless_begun()
     if target == "scenes" or (Path(target).exists() and any(r.recognises(DataConfig(path=target)) for r in READERS)):
         raise InputError(
             f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"

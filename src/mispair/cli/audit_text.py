@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.counted import counted, either
+
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdict, Verdicts
 
@@ -38,7 +40,10 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
     if budget is not None:
         console.print(_look_table(verdicts.look(min(budget, 10))))
         rows = min(budget, len(verdicts))
-        console.print(f"The {rows:,} rows most worth a look are in {escape(str(AuditFolder(out).look_file))}.")
+        console.print(
+            f"The {counted(rows, 'row')} most worth a look {either(rows, 'is', 'are')} in"
+            f" {escape(str(AuditFolder(out).look_file))}."
+        )
     where = escape(str(out))
     wrong = verdicts.facts.conclusive and verdicts.facts.issues > 0
     then = f"mispair fix {where} --action drop -o fixed" if wrong else f"mispair review {where}"

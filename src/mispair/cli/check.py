@@ -8,6 +8,7 @@ import typer
 
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
+from mispair.counted import counted
 
 if TYPE_CHECKING:
     from mispair.data.inspection.check import Inspection
@@ -101,7 +102,7 @@ def _print_tables(inspection: Inspection) -> None:
             f"[yellow]{escape(finding.kind)}[/yellow] ({finding.count:,}): {escape(finding.text)}", highlight=False
         )
     total = len(inspection.findings)
-    console.print("[green]clean: no findings" if not total else f"{total} finding{'s' if total > 1 else ''}")
+    console.print("[green]clean: no findings" if not total else counted(total, "finding"))
 
 
 def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
@@ -116,7 +117,7 @@ def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
     if any(split.words for split in splits):
         rows += [
             ("words", [f"{split.words:,}" for split in splits]),
-            ("longest caption", [f"{split.longest:,} words" for split in splits]),
+            ("longest caption", [counted(split.longest, "word") for split in splits]),
             ("vocabulary", [f"{inspection.vocabulary:,}" if k == 0 else "" for k in range(len(splits))]),
         ]
     if any(split.unknown is not None for split in splits):
@@ -126,7 +127,7 @@ def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:
         rows += [
             ("pictures", [f"{facts.pictures:,}" for facts in drawn]),
             ("kinds", [", ".join(f"{kind} {count:,}" for kind, count in facts.kinds.items()) for facts in drawn]),
-            ("sides", [f"{facts.smallest:,} to {facts.largest:,} px" for facts in drawn]),
+            ("sides", [f"{_span(facts.smallest, facts.largest)} px" for facts in drawn]),
             ("broken", [f"{facts.broken:,}" for facts in drawn]),
         ]
     for k in range(max(len(split.sides) for split in splits)):

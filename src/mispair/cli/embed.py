@@ -10,6 +10,7 @@ from mispair.cli.options import data as data_options
 from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import shards as shard_options
 from mispair.cli.options.grouping import grouped
+from mispair.counted import counted
 
 
 @grouped
@@ -66,7 +67,8 @@ def embed(
     cached = total - done.encoded - len(done.failures)
     rate = f", {done.encoded / seconds:,.0f}/s" if done.encoded else ""
     typer.echo(
-        f"{total:,} pictures: {done.encoded:,} encoded{rate}, {cached:,} from the cache, {len(done.failures):,} failed."
+        f"{counted(total, 'picture')}: {done.encoded:,} encoded{rate}, {cached:,} from the cache,"
+        f" {len(done.failures):,} failed."
     )
     if done.failures:
         typer.echo(f"Those that failed are listed in {EmbeddedFolder(out).failed_file}.")

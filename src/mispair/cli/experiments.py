@@ -43,9 +43,7 @@ def run(
     jobs: int = typer.Option(1, min=1, help="Cells at a time, one thread each."),
     threads: int = typer.Option(1, min=1, help="Threads of each cell."),
     only: list[str] = typer.Option([], help="Some cells: --only row=plain,l2rm --only column=0.4. Repeatable."),
-    quick: bool = typer.Option(
-        False, "--quick", help="A first look: one seed of the cells the experiment names for it."
-    ),
+    quick: bool = typer.Option(False, "--quick", help="A first look: one seed, one column, some rows."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the cells and how long they will take, run none."),
     keep: bool = typer.Option(False, "--keep", help="Keep what a finished cell no longer needs (optimizer state)."),
     redo: bool = typer.Option(False, "--redo", help="Run finished cells again whose configuration has changed."),

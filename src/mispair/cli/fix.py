@@ -10,6 +10,7 @@ import typer
 
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
+from mispair.counted import counted
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _fix(
         if decided.note is not None and not as_json:
             console.print(f"{decisions}: {decided.note}")
         if not as_json:
-            console.print(f"{applied.decided:,} pairs are as reviewers decided.")
+            console.print(f"{counted(applied.decided, 'pair is', 'pairs are')} as reviewers decided.")
     elif (audit / "decisions.jsonl").is_file() and not as_json:
         console.print(f"{audit}/decisions.jsonl is not used: what reviewers decided counts with --decisions.")
     fixed = fix_data(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,11 +11,14 @@ from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 
+if TYPE_CHECKING:
+    from mispair.auditing.verdicts import Verdicts
+
 
 @grouped
 def index(
     source: str = typer.Argument(
-        ..., help="A run folder; with --encoder, pictures and captions; with --parquet, an index."
+        ..., help="A run or an audit by one; with --encoder, pictures and captions; with --parquet, an index."
     ),
     out: Path = typer.Option(
         Path("index"), "-o", "--out", help="The index folder; made again, only what is new is encoded."
@@ -47,6 +51,7 @@ def index(
 
       mispair index index --parquet vectors.parquet                         for a vector database
     """
+    from mispair.auditing.audit_folder import AuditFolder
     from mispair.auditing.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
 
@@ -71,7 +76,11 @@ def index(
 
             if described and data is None:
                 raise InputError("features, ids, columns and images describe other data: name it with --data")
-            loaded = load_run(source)
+            run = Path(source)
+            if verdicts is None and AuditFolder(run).begun:
+                verdicts = Verdicts.load(run)
+                run = _run_of(verdicts, run)
+            loaded = load_run(run)
             other = None if data is None else data_options.other_data(loaded.config.data, data, described)
             made = build_index(loaded, out, other, verdicts, progress)
             manifest = made.manifest
@@ -81,6 +90,16 @@ def index(
         return
     typer.echo(f"{manifest.pairs:,} pairs, {manifest.width} numbers a side, {manifest.kind}: {out}{encoded}")
     typer.echo(f'Next: mispair search {out} "two dogs in the snow", or mispair serve {out}')
+
+
+def _run_of(verdicts: Verdicts, audit: Path) -> Path:
+    from mispair.workflows.run_of_audit import run_of_audit
+
+    run = run_of_audit(verdicts, audit)
+    if run is None:
+        why = "no run judged it" if verdicts.facts.run is None else f"its run {verdicts.facts.run} is gone"
+        raise InputError(f"{audit} is an audit and {why}: mispair index DATA --encoder basic --audit {audit}")
+    return run
 
 
 def _export(index: Path, out: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from mispair.counted import counted
 from mispair.errors import InputError
 
 
@@ -33,7 +34,10 @@ def merge(
         if out is None:
             raise InputError("say where the features of the whole set go: mispair merge ... -o features")
         rows, pictures = merge_embedded(folders, out)
-        typer.echo(f"{pictures:,} pictures and {rows:,} pairs of {len(folders)} shards are in {out}.")
+        typer.echo(
+            f"{counted(pictures, 'picture')} and {counted(rows, 'pair')} of {counted(len(folders), 'shard')}"
+            f" are in {out}."
+        )
         return
     if len(folders) != 1:
         raise InputError("shards of an audit meet in one folder, the one that --statistics named: name that one alone")

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from mispair.cli.serve import HOST, PICTURES, PORT, TOKEN
+from mispair.counted import counted
 from mispair.errors import InputError
 
 
@@ -44,10 +45,10 @@ def review(
     if export is not None and import_ is not None:
         raise InputError("--export and --import are two errands: give one of them")
     if export is not None:
-        typer.echo(f"{export_decisions(audit, export, decisions):,} decisions written to {export}")
+        typer.echo(f"{counted(export_decisions(audit, export, decisions), 'decision')} written to {export}")
         return
     if import_ is not None:
-        typer.echo(f"{import_decisions(audit, import_, decisions):,} new decisions taken from {import_}")
+        typer.echo(f"{counted(import_decisions(audit, import_, decisions), 'new decision')} taken from {import_}")
         return
     if status:
         typer.echo(review_status(audit, decisions))

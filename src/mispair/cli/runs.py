@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.counted import counted
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -38,7 +40,7 @@ def _table(listed: list[dict[str, Any]], folder: str, wide: bool) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    title = f"{len(listed)} run{'s' if len(listed) > 1 else ''} in {escape(folder)}"
+    title = f"{counted(len(listed), 'run')} in {escape(folder)}"
     table = Table(title=title, title_justify="left", box=box.HEAVY_HEAD if wide else box.SIMPLE_HEAD)
     rows = []
     for run in sorted(listed, key=lambda r: -(r["test_rsum"] or r["dev_rsum"] or 0)):

@@ -90,6 +90,7 @@ def _show(result: SearchResult, index: Path, as_json: bool, html: Path | None, a
         from mispair.workflows.search_page import search_page
 
         write_text(html, search_page(result, index, asked))
+        typer.echo(f"Page: {html}", err=as_json)
     if as_json:
         typer.echo(json.dumps({"answers": [asdict(hit) for hit in result.hits], "notes": result.notes}))
         return

@@ -13,6 +13,7 @@ import torch
 
 from mispair.config.load import load_config, merge_values, validate
 from mispair.config.schema import RunConfig
+from mispair.counted import counted
 from mispair.data import DataConfig
 from mispair.data.readers.dispatch import open_pairing
 from mispair.data.scenes.boxes import REGIONS
@@ -143,7 +144,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
             train["patience"] = max(4, round(0.3 * total), warmup + 1)  # no training ends before it has rematched
     method["warmup_epochs"] = warmup
     steps = math.ceil(pairs / batch)
-    after = f"after {warmup} epoch{'' if warmup == 1 else 's'}"
+    after = f"after {counted(warmup, 'epoch')}"
     then = f"tells matched from mismatched pairs {after}, then rematches" if warmup < total else "warm-up"
     stop = f", fewer when dev gets no better for {train['patience']}" if "patience" in train else ""
     return Choice(
@@ -151,7 +152,8 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         {
             "model": f"{why} (change: --model)",
             "method": f"l2rm: {then} (--method)",
-            "train": f"{total} epochs of {steps:,} steps, {pairs:,} pairs in batches of {batch}{stop}"
+            "train": f"{counted(total, 'epoch')} of {counted(steps, 'step')}, {pairs:,} pairs in batches of"
+            f" {batch}{stop}"
             " (--epochs, --batch-size, --lr)",
         },
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.counted import counted
 from mispair.data.picture_store import Pictures
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, quiet
@@ -89,4 +90,4 @@ class PreparedPictures:
     def _sentence(self, broken: list[tuple[int, Broken]]) -> str:
         shown = ", ".join(f"{self.pictures.names[row]}: {why.reason}" for row, why in broken[:_SHOWN])
         more = " ..." if len(broken) > _SHOWN else ""
-        return f"{len(broken):,} pictures cannot be decoded ({shown}{more}); replace them, or leave their pairs out"
+        return f"{counted(len(broken), 'picture')} cannot be decoded ({shown}{more}); replace, or leave the pairs out"

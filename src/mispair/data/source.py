@@ -13,6 +13,11 @@ from mispair.data.features import FeatureStore
 from mispair.data.picture_store import Pictures
 
 
+def of_split(split: str) -> str:
+    """How a sentence about a split begins; data without splits is spoken of as it is."""
+    return "" if split == "all" else f"{split}: "
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something a person should look at. It does not make the data unusable."""

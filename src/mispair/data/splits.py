@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.identity import content_hash
@@ -58,7 +59,7 @@ def open_split(
         vocabulary = vocabulary or _vocabulary(config, source)
         texts = TokenStore.encode(source.captions, vocabulary, config.max_words)
         if texts.truncated:
-            cut = f"{texts.truncated:,} captions of {split} were cut to {config.max_words} words (max_words)"
+            cut = f"{counted(texts.truncated, 'caption')} of {split} cut to {config.max_words} words (max_words)"
             notes = (*notes, cut)
     return PairData(
         images=source.images,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mispair.errors import InputError
@@ -176,7 +175,7 @@ def _one_per_image(proposals: list[Proposal], image_rows: NDArray[np.int64]) -> 
 
 def _with_cost(run: RunFolder) -> list[int]:
     """Epochs that recorded what moving each pair would cost."""
-    return [epoch for epoch, file in run.splits().items() if "cost" in pq.read_schema(file).names]
+    return [epoch for epoch in run.splits() if "cost" in run.split_names(epoch)]
 
 
 def _truth(folder: Path) -> tuple[NDArray[np.bool_] | None, bool]:

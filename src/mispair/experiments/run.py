@@ -42,11 +42,9 @@ def plan_experiment(
 ) -> Plan:
     """The cells of the spec of that name, or in that file; `quick`: those of a first look, one seed."""
     chosen, path = load_spec(spec)
-    if quick:
-        if not chosen.quick:
-            raise InputError(f"experiment {chosen.name} has no quick cells; choose some with --only and --seeds 1")
-        seeds, only = 1, [*chosen.quick, *only]
     which = chosen.kind_of(data, kind)
+    if quick:
+        seeds, only = 1, [*chosen.first_look(which), *only]
     if data != "scenes" and not Path(data).exists():
         raise InputError(f"there is no data at {data}; --data takes a folder or a table")
     where = data if data == "scenes" else str(Path(data).resolve())

@@ -82,7 +82,7 @@ class Spec(Section):
     data: dict[str, DataSetup]
     compares: Literal["trainings", "detectors"] = "trainings"  # detectors: see experiments/detectors.py
     figure: FigureKind | None = None
-    quick: tuple[str, ...] = ()  # the cells of a first look, as --only takes them
+    quick: tuple[str, ...] = ()  # the cells of a first look, as --only takes them; unset: see first_look
 
     @field_validator("rows", "columns", mode="before")
     @classmethod
@@ -108,6 +108,17 @@ class Spec(Section):
         for name, column in self.columns.items():
             _refuse_unknown(f"column {name}", "row", column.row_set, self.rows)
         return self
+
+    def first_look(self, kind: str) -> list[str]:
+        """What `--quick` runs, as --only takes it: what the spec names, else every row in the middle column.
+
+        Of a sweep the first and the last column, since one point is no curve.
+        """
+        if self.quick:
+            return list(self.quick)
+        columns = list(self.data[kind].columns or self.columns)
+        ends = [columns[0], columns[-1]] if self.figure == "sweep" else [columns[(len(columns) - 1) // 2]]
+        return [f"column={','.join(dict.fromkeys(ends))}"]
 
     def kind_of(self, data: str, asked: str | None) -> str:
         """Which of the spec's kinds of data a path is: as said, or by its name."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.counted import counted
 from mispair.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -34,7 +35,7 @@ class RateEstimate:
 
     def sentence(self) -> str:
         """What a person reads: after so many pairs, so much (from, to)."""
-        return f"after {self.labelled:,} pairs: {self.rate:.0%} ({self.low:.0%} to {self.high:.0%})"
+        return f"after {counted(self.labelled, 'pair')}: {self.rate:.0%} ({self.low:.0%} to {self.high:.0%})"
 
 
 def estimate_rate(labels: NDArray[np.bool_] | Floats, sampled_p: Floats, all_p: Floats) -> RateEstimate:

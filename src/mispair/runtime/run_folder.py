@@ -28,8 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import clear_leftovers, write_atomically, write_text
+from mispair.data.files.reading import plain_file
 from mispair.data.vocabulary import Vocabulary
 from mispair.errors import InputError
+from mispair.memory import refuse_beyond_memory
+from mispair.runtime.alignment_file import Alignment, read_alignment
+from mispair.runtime.summary_file import read_summary
 
 CONFIG = "config.yaml"
 SPLITS = "split.parquet"
@@ -116,7 +120,9 @@ class RunFolder:
 
     def refuse_unless_begun(self) -> None:
         if not self.begun:
-            raise InputError(f"{self.path} is not a run folder: it has no {CONFIG} (mispair train makes one)")
+            inside = RunFolder(self.path / "run")  # as audit --train leaves it
+            hint = f"but {inside.path} is one" if inside.begun else "mispair train makes one"
+            raise InputError(f"{self.path} is not a run folder: it has no {CONFIG} ({hint})")
 
     def clear_leftovers(self) -> None:
         """Remove what a killed process was writing when it was killed; for whoever holds the lock."""
@@ -128,16 +134,9 @@ class RunFolder:
     @property
     def summary(self) -> dict[str, Any]:
         """What the run wrote of itself at its end; empty while it is not finished."""
-        damaged = _damaged(self.summary_file)
-        try:
-            summary = json.loads(_text(self.summary_file))
-        except FileNotFoundError:
+        if not os.path.lexists(self.summary_file):
             return {}
-        except (OSError, ValueError, RecursionError):
-            raise InputError(damaged) from None
-        if not isinstance(summary, dict) or not _summary_holds(summary):
-            raise InputError(damaged)
-        return summary
+        return read_summary(self.summary_file, _damaged(self.summary_file))
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_text(self.summary_file, json.dumps(summary, indent=2) + "\n", GO_ON)
@@ -168,15 +167,31 @@ class RunFolder:
 
     def split(self, epoch: int) -> PairColumns:
         """The columns recorded at an epoch, each (N,) by pair id; signal, posterior and mismatched among them."""
+        return self._read_split(self.splits()[epoch])
+
+    def split_names(self, epoch: int) -> list[str]:
+        """The names of the columns recorded at an epoch."""
+        return list(self._read_split(self.splits()[epoch], names_alone=True))
+
+    def _read_split(self, file: Path, names_alone: bool = False) -> PairColumns:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        file = self.splits()[epoch]
+        damaged = f"{file} is damaged; delete it, or train the run again"
+        plain_file(file, "what a method thought of every pair")
         try:
-            table = pq.read_table(file, partitioning=None)
-            return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+            with pq.ParquetFile(file) as parquet:
+                names, rows = parquet.schema_arrow.names, parquet.metadata.num_rows
+                if names_alone:
+                    return dict.fromkeys(names, np.empty(0))
+                refuse_beyond_memory(8 * rows * len(names), f"{file} with {rows:,} rows", "it is not one of ours")
+                table = parquet.read()
+                columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
         except (OSError, pa.ArrowException):
-            raise InputError(f"{file} is damaged; delete it, or train the run again") from None
+            raise InputError(damaged) from None
+        if "pair_id" in columns and not np.array_equal(columns["pair_id"], np.arange(rows)):
+            raise InputError(damaged)
+        return columns
 
     def last_split(self) -> PairColumns | None:
         """Those of the last epoch that recorded any; None where the method does not judge pairs."""
@@ -199,34 +214,22 @@ class RunFolder:
 
         (0, {}) where nothing was rematched.
         """
-        content = self._alignment()
-        try:
-            epochs = content.get("epochs") or {"0": {}}
-            last = max(epochs, key=int)
-            sides = {side: epochs[last].get(side) or [] for side in ("transported", "untransported")}
-            return int(last), {side: [float(v) for v in values] for side, values in sides.items() if values}
-        except (ValueError, TypeError, AttributeError, LookupError):
-            raise InputError(_damaged(self.alignment_file)) from None
+        epochs = self._alignment().epochs
+        last = max(epochs, key=int, default=None)
+        if last is None:
+            return 0, {}
+        sides = {"transported": epochs[last].transported, "untransported": epochs[last].untransported}
+        return int(last), {side: values for side, values in sides.items() if values}
 
     def rematching(self) -> dict[str, float] | None:
         """Shares of the transported mass in the last epoch that lie on true partners; None where nobody can know."""
-        judged = self._alignment().get("rematching")
-        if judged is None:
-            return None
-        if not isinstance(judged, dict) or not all(isinstance(value, (int, float)) for value in judged.values()):
-            raise InputError(_damaged(self.alignment_file))
-        return judged
+        judged = self._alignment().rematching
+        return None if judged is None else judged.model_dump()
 
-    def _alignment(self) -> dict[str, Any]:
-        try:
-            content = json.loads(_text(self.alignment_file))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict):
-            raise InputError(_damaged(self.alignment_file))
-        return content
+    def _alignment(self) -> Alignment:
+        if not os.path.lexists(self.alignment_file):
+            return Alignment()
+        return read_alignment(self.alignment_file, _damaged(self.alignment_file))
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -253,11 +256,3 @@ def _epoch_holds(event: dict[str, Any]) -> bool:
     epoch, dev = event.get("epoch"), event.get("dev")
     numbers = isinstance(dev, dict) and isinstance(dev.get("rsum"), (int, float)) and math.isfinite(dev["rsum"])
     return type(epoch) is int and epoch >= 0 and numbers and isinstance(event.get("train", {}), dict)
-
-
-def _summary_holds(summary: dict[str, Any]) -> bool:
-    """Whether what others read has the type it should have."""
-    sections = all(isinstance(summary.get(key, {}), dict) for key in ("dev", "test", "data", "noise", "cost"))
-    recalls = [summary[split] for split in ("dev", "test") if summary.get(split)] if sections else []
-    numbers = all(isinstance(value, (int, float)) for recall in recalls for value in recall.values())
-    return sections and numbers and isinstance(summary.get("seconds", 0.0), (int, float))

@@ -11,6 +11,7 @@ from mispair.config.load import essence
 from mispair.config.schema import RunConfig
 from mispair.data import PairData, TokenStore, open_split
 from mispair.data.inspection.readiness import look_before_training
+from mispair.data.readers.dispatch import has_test
 from mispair.methods import build_method
 from mispair.models import InputSizes
 from mispair.protocols import Evaluator
@@ -35,6 +36,7 @@ class Training:
     folder: RunFolder
     trainer: Trainer
     data: PairData
+    test: PairData | None  # what the best epoch is scored on; None where there is none, or the run is judged by others
     make: Callable[[], RetrievalModule]  # one more fresh network
     notes: tuple[str, ...] = ()  # what a person should know of the data, one sentence each
 
@@ -58,11 +60,14 @@ def assemble(
     """
     seed_globally(config.seed)
     streams = Streams(config.seed)
-    splits = [_training_pairs(config) if data is None else data]
-    data = splits[0]
+    data = _training_pairs(config) if data is None else data
+    splits, test = [data], None
     if evaluator is None:
         splits.append(open_split(config.data, "dev", vocabulary=data.vocabulary))
         evaluator = RecallEvaluator(splits[1])
+        if has_test(config.data):  # now, not at the end: what is wrong with it, or changes meanwhile, is known
+            test = open_split(config.data, "test", vocabulary=data.vocabulary)
+            splits.append(test)
     notes = look_before_training(*splits)
     sizes = input_sizes(data)
     refuse_unfit(config, data, sizes, engine.device)
@@ -83,7 +88,7 @@ def assemble(
     said = {"weights": data.table.weights, "decisions": data.table.known}
     about |= {name: hashlib.sha256(v.tobytes()).hexdigest() for name, v in said.items() if v is not None}
     trainer = Trainer(config.train, engine, data, method, evaluator, journal, streams, folder, about)
-    return Training(config, folder, trainer, data, make, notes)
+    return Training(config, folder, trainer, data, test, make, notes)
 
 
 def _training_pairs(config: RunConfig) -> PairData:

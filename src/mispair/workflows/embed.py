@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mispair.atomic import write_atomically, write_text
 from mispair.cache import cache_folder
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
@@ -215,10 +216,10 @@ def _refuse_failed(config: DataConfig, done: Encodings) -> None:
     failed = done.failed
     shown = ", ".join(f"{failure.name}: {failure.reason}" for failure in failed[:2]) + (" ..." if failed[2:] else "")
     if len(failed) == len(done.keys):
-        raise InputError(f"{config.path}: none of its {len(failed):,} pictures can be decoded ({shown})")
+        raise InputError(f"{config.path}: none of {counted(len(failed), 'picture')} can be decoded ({shown})")
     if failed and config.missing == "refuse":
         raise InputError(
-            f"{config.path}: {len(failed):,} pictures cannot be decoded ({shown}); replace them, or leave their pairs"
+            f"{config.path}: {counted(len(failed), 'picture')} cannot be decoded ({shown}); replace, or leave the pairs"
             " out with --missing skip"
         )
 

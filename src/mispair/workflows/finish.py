@@ -6,10 +6,7 @@ from typing import Any
 
 from mispair.atomic import write_text
 from mispair.auditing.fixing.earlier import earlier_fix
-from mispair.data import DataConfig, list_data_splits, open_split
-from mispair.data.readers.dispatch import open_pairing
 from mispair.data.untrained import untrained_vectors
-from mispair.errors import InputError
 from mispair.functional.detection import detection_metrics
 from mispair.functional.judged_by_others import judge_by_others
 from mispair.retrieval.evaluate import RecallEvaluator
@@ -48,10 +45,9 @@ def finish(training: Training) -> dict[str, Any]:
     }
     if isinstance(trainer.evaluator, RecallEvaluator):
         summary["data"]["dev_hash"] = trainer.evaluator.data.content_hash
-    if _has_test(config.data):
-        test = open_split(config.data, "test", vocabulary=data.vocabulary)
-        summary["data"]["test_hash"] = test.content_hash
-        summary["test"] = RecallEvaluator(test)(best_models(training))
+    if training.test is not None:
+        summary["data"]["test_hash"] = training.test.content_hash
+        summary["test"] = RecallEvaluator(training.test)(best_models(training))
     summary |= _estimated_rate(training) | _split_summary(training)
     rematching = folder.rematching()
     if rematching is not None:
@@ -59,18 +55,6 @@ def finish(training: Training) -> dict[str, Any]:
     folder.write_summary(summary)
     write_text(folder.card_file, model_card(config, summary))
     return summary
-
-
-def _has_test(data: DataConfig) -> bool:
-    """Whether there is a test split, of its own or held out; the part of few images may have come out empty."""
-    splits = list_data_splits(data)
-    if splits != ["all"]:
-        return "test" in splits
-    try:
-        open_pairing(data, "test")
-    except InputError:
-        return False
-    return True
 
 
 def _estimated_rate(training: Training) -> dict[str, Any]:

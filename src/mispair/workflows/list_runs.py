@@ -41,7 +41,7 @@ def _describe(run: RunFolder) -> dict[str, Any]:
         "noise": summary.get("noise", {}).get("rate") or (config.data.noise.rate if config.data.noise else None),
         "dev_rsum": max((e["dev"]["rsum"] for e in events), default=None),
         "test_rsum": summary.get("test", {}).get("rsum"),
-        "estimated_rate": summary.get("mismatch_rate") if "conclusive" in summary else None,
+        "estimated_rate": _estimated_rate(summary),
         "networks": summary.get("cost", {}).get("networks_scored"),
         "passes": summary.get("cost", {}).get("passes"),
         "protocol": summary.get("noise", {}).get("protocol"),
@@ -49,3 +49,9 @@ def _describe(run: RunFolder) -> dict[str, Any]:
         "epochs": config.train.epochs,
         "finished": bool(summary),
     }
+
+
+def _estimated_rate(summary: dict[str, Any]) -> float | None:
+    """A number that stands alone: only where its interval says something and the pairs were not chosen by a fix."""
+    supported = summary.get("conclusive") and not summary.get("mended")
+    return summary.get("mismatch_rate") if supported else None

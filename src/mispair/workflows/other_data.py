@@ -13,8 +13,12 @@ _SAME = ("sides", "min_count", "max_words", "encoder", "cells", "live")
 
 
 def like_own(own: DataConfig, given: DataConfig) -> DataConfig:
-    """`given` with the sides, words and encoder of a run's own data; nothing else is taken over."""
-    return given.model_copy(update={name: getattr(own, name) for name in _SAME})
+    """`given` with the sides, words and encoder of a run's own data, and what to do about missing pictures or features.
+
+    That last is taken over where `given` does not say; nothing else is.
+    """
+    same = _SAME if "missing" in given.model_fields_set else (*_SAME, "missing")
+    return given.model_copy(update={name: getattr(own, name) for name in same})
 
 
 def read_as(run: TrainedRun, config: DataConfig, tell: Tell = silent) -> DataConfig:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mispair.atomic import write_atomically
 from mispair.auditing.verdicts import Verdicts
+from mispair.counted import counted
 from mispair.errors import InputError
 from mispair.reviewing.agreement import agreements, disagreements, reviewer_figures
 from mispair.reviewing.decisions import FILE, DecisionFile, merge_imported, read_decisions
@@ -50,19 +51,24 @@ def review_status(audit: Path, decisions: Path | None = None) -> str:
     standing = session.log.standing
     estimate = session.estimate()
     lines = [] if session.note is None else [f"{path}: {session.note}"]
-    lines.append(f"{len(standing):,} answers about {len(verdicts):,} pairs.")
+    lines.append(f"{counted(len(standing), 'answer')} about {counted(len(verdicts), 'pair')}.")
     if estimate.labelled >= 10:
         lines.append(f"Mismatched, from the random part, {estimate.sentence()}; 95 % interval, valid for any model.")
     else:
-        lines.append(f"The random part holds {estimate.labelled} answers; from 10 on it gives an estimate of the rate.")
+        lines.append(f"The random part holds {counted(estimate.labelled, 'answer')}; from 10 on it estimates the rate.")
     for row in reviewer_figures(standing):
         error = "" if row.error_rate is None else f", {row.control_errors} of {row.controls} controls wrong"
         pace = "" if row.seconds is None else f", {row.seconds:.1f} s a pair"
-        lines.append(f"{row.reviewer}: {row.answers:,} answers, {row.skipped:,} skipped{pace}{error}")
+        lines.append(f"{row.reviewer}: {counted(row.answers, 'answer')}, {row.skipped:,} skipped{pace}{error}")
     for pair in agreements(standing):
         kappa = "" if pair.kappa is None else f", kappa {pair.kappa:.2f}"
-        lines.append(f"{' and '.join(pair.reviewers)} agree on {pair.share:.0%} of {pair.pairs:,} pairs{kappa}")
+        lines.append(
+            f"{' and '.join(pair.reviewers)} agree on {pair.share:.0%} of {counted(pair.pairs, 'pair')}{kappa}"
+        )
     open_questions = disagreements(standing)
     if open_questions:
-        lines.append(f"{len(open_questions):,} pairs were answered differently; the next reviewer gets them first.")
+        lines.append(
+            f"{counted(len(open_questions), 'pair was', 'pairs were')} answered differently; the next"
+            f" reviewer begins there."
+        )
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from mispair.auditing.audit_folder import AuditFolder
 from mispair.auditing.verdicts import Verdicts
@@ -23,6 +24,7 @@ from mispair.workflows.embed import Encoding
 from mispair.workflows.index_encoder import build_encoder_index
 from mispair.workflows.index_run import build_index, model_hash
 from mispair.workflows.report.find_pictures import PicturesById
+from mispair.workflows.run_of_audit import run_of_audit
 from mispair.workflows.search import encoder_of
 from mispair.workflows.trained_run import load_run
 from mispair.workflows.why import explainer
@@ -113,11 +115,11 @@ def _audit_pairs(index: Index, verdicts: Verdicts) -> NDArray[np.int64]:
 def _audit_site(folder: Path, pictures: Path | None, tell: Tell) -> Site:
     verdicts = Verdicts.load(folder)
     review = ReviewSession(folder, verdicts)
-    run = verdicts.facts.run
-    if run is not None and RunFolder(Path(run)).config_file.is_file():
-        return _site(folder.name, _index_of_run(Path(run), folder / "index", verdicts, tell), pictures, review)
+    run = run_of_audit(verdicts, folder)
+    if run is not None:
+        return _site(folder.name, _index_of_run(run, folder / "index", verdicts, tell), pictures, review)
     config = _config_of(verdicts)
-    if run is None and config is not None and config.encoder is not None:
+    if verdicts.facts.run is None and config is not None and config.encoder is not None:
         return _site(folder.name, _index_of_encoder(config, folder / "index", verdicts, tell), pictures, review)
     return Site(folder.name, review=review, pictures=_of_audit(verdicts, pictures))
 
@@ -168,4 +170,9 @@ def _of_audit(verdicts: Verdicts, folder: Path | None) -> PicturesOfSplits | Non
 
 def _config_of(verdicts: Verdicts) -> DataConfig | None:
     about = verdicts.facts.data
-    return DataConfig.model_validate(about["config"]) if "config" in about else None
+    if about.get("config") is None:
+        return None
+    try:
+        return DataConfig.model_validate(about["config"])
+    except ValidationError:
+        raise InputError("audit.json tells of data in a way this version of mispair does not know") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from mispair.data import PairData
 from mispair.errors import InputError
 from mispair.protocols import Evaluator, Method
 from mispair.retrieval_module import RetrievalModule
+from mispair.runtime.checkpoint import damaged
 from mispair.runtime.engine import Engine
 from mispair.runtime.journal import Board, Journal
 from mispair.runtime.lock import claimed
@@ -119,6 +121,10 @@ def train(
 def _refuse_folder(run: RunFolder, resume: bool) -> None:
     if resume:
         run.refuse_unless_begun()
+        if not run.resumable and os.path.lexists(run.state_file):
+            raise InputError(damaged(run.state_file))
+        if not run.resumable and run.finished:  # beginning again would throw away what is done
+            raise InputError(f"{run.path} is finished and kept no state: there is nothing to go on with")
     elif run.begun:
         raise InputError(f"{run.path} already holds a run; choose another folder, or go on with --resume {run.path}")
 

@@ -11,6 +11,7 @@ import mispair
 from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig
+from mispair.rate_words import training_rate_words
 from mispair.workflows.quick_audit import quick_audit_files
 from tests.auditing.planted import planted
 
@@ -36,10 +37,22 @@ def test_the_audit_of_what_is_left_says_so(judged: tuple[Path, Verdicts]) -> Non
     np.save(folder / "kept.npy", np.load(folder / "texts.npy")[~verdicts.is_mismatch_issue])
     again = quick_audit_files(folder / "fixed/pairs.npy", folder / "kept.npy", data=DataConfig(path=str(table)))
     said = again.summary().splitlines()[0]
-    assert "what mispair fix --action drop left" in said
+    assert said.startswith("How many of the pairs are mismatched cannot be told"), "before any number"
+    assert "since mispair fix --action drop chose these pairs" in said
+    assert " to " not in said.split("wrong.")[0].replace("expected to be", ""), "no interval"
     assert f"{fixed.wrong:.1%} of them were expected to be wrong" in said
     again.save(folder / "again")
     assert said in Verdicts.load(folder / "again").summary()
+
+
+def test_training_on_what_is_left_says_it_with_the_number() -> None:
+    summary = {"mismatch_rate": 0.012, "mismatch_rate_ci": [0.01, 0.014], "conclusive": True}
+    assert "(1.0% to 1.4%)" in (training_rate_words(summary) or "")
+    said = training_rate_words({**summary, "mended": {"action": "drop", "wrong": 0.061}}) or ""
+    assert said.startswith("How many of the pairs are mismatched cannot be told from how they look")
+    assert "1.4%" not in said
+    assert "6.1% of them were expected to be wrong" in said
+    assert "believe the audit" not in said, "it sees no more"
 
 
 def test_only_what_a_fix_chose_is_meant(judged: tuple[Path, Verdicts]) -> None:

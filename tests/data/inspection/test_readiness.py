@@ -76,6 +76,6 @@ def test_some_empty_captions_bytes_that_are_not_utf8_and_unknown_words_are_said(
     (folder(tmp_path) / "train_caps.txt").write_bytes(b"\n".join(lines) + b"\n")
     write_lines(tmp_path / "dev_caps.txt", [f"ein Hund Nummer {k} ." for k in range(35)])
     told = "\n".join(look_before_training(*opened(tmp_path)))
-    assert "1 of 35 captions of train are empty" in told
+    assert "1 of 35 captions of train is empty" in told
     assert "train_caps.txt: bytes that are not UTF-8 in line 7" in told
     assert "80% of the words of dev have no id of their own" in told

@@ -39,3 +39,10 @@ def test_good_pictures_are_no_finding():
     found = scan_pictures(Shelf(picture(0), picture(1)), "train")
     assert found.findings == ()
     assert scan_pictures(Shelf(), "train").facts.largest == 0
+
+
+def test_one_is_not_spoken_of_as_many_and_no_split_is_not_called_all():
+    (found,) = scan_pictures(Shelf(picture(), Broken("empty file")), "all").findings
+    assert found.text.startswith("1 picture is broken (1 empty file)")
+    (found,) = scan_pictures(Shelf(picture(), picture()), "dev").findings
+    assert found.text.startswith("dev: 1 picture ('1.png') is a copy of an earlier one")

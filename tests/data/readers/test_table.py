@@ -131,7 +131,7 @@ def test_paths_are_found_by_file_name(tmp_path: Path, inside: str, listed: str) 
 
 def test_missing_ids_are_refused_or_skipped(tmp_path: Path) -> None:
     given = with_ids(tmp_path, ["im0", "im2", "extra"])
-    with pytest.raises(InputError, match=r"pairs.csv, line 4: 1 images have no row.*--missing skip"):
+    with pytest.raises(InputError, match=r"pairs.csv, line 4: 1 image has no row.*--missing skip"):
         open_split(config(tmp_path, **given), "train")
     data = open_split(config(tmp_path, missing="skip", **given), "train")
     assert data.table.image_ids == ["im0", "im2"]

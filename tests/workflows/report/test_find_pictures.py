@@ -107,7 +107,7 @@ def test_no_name_leads_out(hostile: tuple[Path, list[str]], named: bool) -> None
         assert pictures.get(name, 32) == "", name
         assert pictures.read(name) is None, name
     assert pictures.outside >= 2
-    assert f"{pictures.outside} lie outside these folders and were left out (--allow-outside" in pictures.said()
+    assert f"Left out: {pictures.outside} outside these folders (--allow-outside" in pictures.said()
 
 
 def test_a_person_may_let_them_in_and_a_file_may_not(hostile: tuple[Path, list[str]]) -> None:

@@ -1,6 +1,8 @@
 """What a page shows of a training: curves, the split's history, costs; and what it does where files are lost."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -111,12 +113,52 @@ def test_what_is_lost_does_not_stop_the_rest(tmp_path, trained, lost):
     assert "<main>" in render(build_page(folder))
 
 
+def _alignment(values):
+    return json.dumps({"epochs": {"3": {"transported": values}}})
+
+
+NONSENSE = {
+    "alignment.json": [
+        '{"epochs": {"3": {"transported": [NaN, 1e999]}}}', '{"nonsense": true}', "[]", _alignment([-5, 7]),
+        _alignment(["0.5"]), _alignment([True]), _alignment([0.5] * 100_000), '{"epochs": {"-3": {}}}',
+        '{"epochs": {"99999999999": {}}}', '{"rematching": {"true": 7, "chance": 0, "batches": 1}}',
+    ],
+    "metrics.json": [
+        '{"data": {"name": "x"}}', '{"data": {"name": "x", "pairs": "many", "hash": ""}}', '{"noise": {}}',
+        '{"mismatch_rate": 7}', '{"mismatch_rate": 0.5, "mismatch_rate_ci": [0.1], "conclusive": true}',
+        '{"seconds": "long"}', '{"detection": {"auroc": "high"}}', '{"test": {"rsum": "?"}}', "[]",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "file", ["alignment.json", "metrics.json", "metrics.jsonl", "split.parquet/epoch-0003.parquet"]
+)
+def test_a_pipe_is_not_waited_for(tmp_path, trained, file):
+    folder = copied(trained, tmp_path / "run")
+    (folder / file).unlink(missing_ok=True)
+    os.mkfifo(folder / file)
+    with pytest.raises(InputError, match=Path(file).name):
+        build_page(folder)
+
+
+def test_a_split_of_other_pairs_costs_one_sentence(tmp_path, trained):
+    folder = copied(trained, tmp_path / "run")
+    path = folder / "split.parquet" / "epoch-0003.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("pair_id")
+    pq.write_table(table.set_column(at, "pair_id", pa.array(np.arange(len(table)) + 10**6)), path)
+    with pytest.raises(InputError, match="epoch-0003.parquet is damaged"):
+        build_page(folder)
+
+
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
         ("metrics.json", "{", "metrics.json is damaged"),
         ("config.yaml", ":", "config.yaml"),
         ("split.parquet/epoch-0003.parquet", "PAR1", "epoch-0003.parquet is damaged"),
+        *((name, text, f"{name} is damaged") for name, texts in NONSENSE.items() for text in texts),
     ],
 )
 def test_damaged_files_cost_one_sentence(tmp_path, trained, file, content, said):

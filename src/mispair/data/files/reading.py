@@ -56,10 +56,12 @@ def reading(file: Path, what: str) -> Iterator[None]:
         raise InputError(f"{str(file)!r} is not a path (it holds a NUL byte); expected {what}") from None
 
 
-def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
-    """A file read whole. Raises InputError where it cannot be; `what` is what was expected in it."""
+def read_bytes(path: str | os.PathLike[str], what: str, most: int | None = None) -> bytes:
+    """A file read whole. Raises InputError where it cannot be, or has more than `most` bytes; `what` was expected."""
     file = plain_file(path, what)
     with reading(file, what):
+        if most is not None and file.stat().st_size > most:
+            raise InputError(f"{file} is far larger than {what} can be; it is not one of ours")
         return file.read_bytes()
 
 

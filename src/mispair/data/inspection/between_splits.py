@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mispair.counted import counted, either
 from mispair.data.files.reading import shorten
-from mispair.data.source import Finding, Source
+from mispair.data.source import Finding, Source, of_split
 
 MANY_RARE = 0.2  # share of the words of train below min_count worth a person's look
 FEWEST_WORDS = 200  # of fewer nearly all are rare, whatever the data is like
@@ -21,7 +22,8 @@ def shared_images(hashes: Mapping[str, Mapping[bytes, int]]) -> list[Finding]:
             both = sorted(hashes[later][key] for key in hashes[later].keys() & hashes[earlier].keys())
             if both:
                 text = (
-                    f"{len(both):,} images of {later} (first: row {both[0]:,}) are also in {earlier}; keep them in one"
+                    f"{counted(len(both), 'image')} of {later} (first: row {both[0]:,})"
+                    f" {either(len(both), 'is', 'are')} also in {earlier}; keep every image in one"
                 )
                 findings.append(Finding("images shared between splits", later, len(both), text, tuple(both[:20])))
     return findings
@@ -37,14 +39,16 @@ def repeated_ids(sources: Sequence[Source]) -> list[Finding]:
         again = [k for k, name in enumerate(ids) if first.setdefault(name, k) != k]
         if again:
             text = (
-                f"{source.split}: {len(again):,} image ids stand for several images (first {ids[again[0]]!r}, images"
-                f" {first[ids[again[0]]]:,} and {again[0]:,}); give every image an id of its own"
+                f"{of_split(source.split)}{counted(len(again), 'image id stands', 'image ids stand')} for several"
+                f" images (first {ids[again[0]]!r}, images {first[ids[again[0]]]:,} and {again[0]:,}); give every"
+                " image an id of its own"
             )
             findings.append(Finding("ids repeat", source.split, len(again), text, tuple(again[:20])))
         shared = [name for name in first if name in homes]
         if shared:
             text = (
-                f"{len(shared):,} image ids of {source.split} (first {shorten(shared, 2)}) are also in"
+                f"{counted(len(shared), 'image id')} of {source.split} (first {shorten(shared, 2)})"
+                f" {either(len(shared), 'is', 'are')} also in"
                 f" {homes[shared[0]]}; keep every image in one split"
             )
             findings.append(Finding("ids shared between splits", source.split, len(shared), text))
@@ -59,8 +63,8 @@ def rare_words(counts: Mapping[str, int], min_count: int, split: str) -> list[Fi
     if total < FEWEST_WORDS or sum(rare) <= MANY_RARE * total:
         return []
     text = (
-        f"{split}: {sum(rare) / total:.0%} of all words ({len(rare):,} of {len(counts):,} different ones) occur fewer"
-        f" than {min_count} times and are read as one unknown word; lower data.min_count, or use a text encoder"
+        f"{of_split(split)}{sum(rare) / total:.0%} of all words ({len(rare):,} of {len(counts):,} different ones) occur"
+        f" fewer than {min_count} times and are read as one unknown word; lower data.min_count, or use a text encoder"
     )
     return [Finding("rare words", split, sum(rare), text)]
 
@@ -74,6 +78,8 @@ def other_words(counts: Mapping[str, Mapping[str, int]]) -> list[Finding]:
         total = sum(words.values())
         other = sum(count for word, count in words.items() if word not in known)
         if known and total and other > MANY_OTHER * total:
-            text = f"{split}: {other / total:.0%} of its words do not occur in {first}; are both in one language?"
+            text = (
+                f"{of_split(split)}{other / total:.0%} of its words do not occur in {first}; are both in one language?"
+            )
             findings.append(Finding("words the first split lacks", split, other, text))
     return findings

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from mispair.counted import counted, either
 from mispair.data.features import FeatureStore
 from mispair.data.identity import examine_features
 from mispair.data.inspection.agreement import check_agreement
@@ -45,8 +46,8 @@ def _refuse_broken(store: FeatureStore, split: str) -> None:
         rows = ", ".join(map(str, examined.broken[:5])) + (" ..." if examined.broken_count > 5 else "")
         file = store.path if store.path is not None else f"the features of {split}"
         raise InputError(
-            f"{file}: {examined.broken_count:,} row{'s' if examined.broken_count > 1 else ''} ({rows}) hold NaN or"
-            " infinity; expected numbers, so extract them again or leave these images out"
+            f"{file}: {counted(examined.broken_count, 'row')} ({rows}) {either(examined.broken_count, 'holds', 'hold')}"
+            " NaN or infinity; expected numbers, so extract them again or leave these images out"
         )
 
 
@@ -71,7 +72,7 @@ def _about_words(data: PairData) -> list[str]:
     notes = []
     empty = int((lengths == 0).sum())
     if empty:
-        notes.append(f"{empty:,} of {len(lengths):,} captions of {data.split} are empty and say nothing of their image")
+        notes.append(f"{empty:,} of {len(lengths):,} captions of {data.split} {either(empty, 'is', 'are')} empty")
     words = int(lengths.sum())
     unknown = int(np.count_nonzero(data.texts.flat == UNK))
     if words and unknown > MANY_UNKNOWN * words:

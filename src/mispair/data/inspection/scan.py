@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mispair.counted import counted, either
 from mispair.data.features import FeatureStore
-from mispair.data.source import Finding, Source
+from mispair.data.source import Finding, Source, of_split
 from mispair.data.tokenizer import tokenize
 from mispair.data.vocabulary import Vocabulary
 from mispair.progress import Progress
@@ -68,9 +69,9 @@ def scan_features(store: FeatureStore, side: str, split: str, progress: Progress
             progress(row, len(store))
     file = store.path.name if store.path else f"{side} features"
     findings = (
-        _rows("NaN or infinite features", split, file, broken, "hold NaN or infinity; extract them again"),
-        _rows(f"all-zero {side}s", split, file, empty, "hold only zeros; extract them again or leave them out"),
-        _rows(f"duplicate {side}s", split, file, copies, "repeat an earlier row; keep one of each"),
+        _rows("NaN or infinite features", split, file, broken, "holds", "hold", "NaN or infinity; extract again"),
+        _rows(f"all-zero {side}s", split, file, empty, "holds", "hold", "only zeros; extract again or leave out"),
+        _rows(f"duplicate {side}s", split, file, copies, "repeats", "repeat", "an earlier row; keep one of each"),
     )
     if low > high:
         low = high = float("nan")
@@ -113,25 +114,33 @@ def scan_captions(
         if progress and k % 5000 == 0:
             progress(k, len(captions))
     findings = [
-        _lines("empty captions", source, empty, "are empty; write a caption or leave the pair out"),
-        _lines("over-long captions", source, long, f"have more than {max_words} words: they are cut (data.max_words)"),
+        _lines("empty captions", source, empty, "is", "are", "empty; write a caption or leave the pair out"),
+        _lines(
+            "over-long captions",
+            source,
+            long,
+            "has",
+            "have",
+            f"more than {max_words} words: cut (data.max_words)",
+        ),
     ]
     several = [rows for rows in places.values() if len(rows) > 1]
     images = source.image_of_text
     many = [rows for rows in several if len({int(images[k]) for k in rows}) >= MANY]
     again = sorted(k for rows in several for k in rows[1:])
     if len(places) == 1 and len(captions) > 1 and not empty:
-        text = f"{source.split}: all {len(captions):,} captions are alike ({captions[0][:60]!r}): nothing to learn"
+        text = (
+            f"{of_split(source.split)}all {len(captions):,} captions are alike ({captions[0][:60]!r}): nothing to learn"
+        )
         findings.append(Finding("captions all alike", source.split, len(captions), text))
-    findings.append(
-        _lines("duplicate captions", source, again, "repeat an earlier caption; check whether that is meant")
-    )
+    findings.append(_lines("duplicate captions", source, again, "repeats", "repeat", "an earlier one; is that meant?"))
     if many:
         most = max(many, key=len)
         shown = captions[most[0]][:60]
         text = (
-            f"{len(many):,} captions stand with {MANY} images or more, one {len(most):,} times (first: line"
-            f" {source.line_of(most[0]):,}, {shown!r}); a placeholder or a failed join, so look at them"
+            f"{counted(len(many), 'caption stands', 'captions stand')} with {MANY} images or more,"
+            f" one {len(most):,} times (first: line {source.line_of(most[0]):,}, {shown!r}); a placeholder or"
+            f" a failed join, so have a look"
         )
         lines = tuple(source.line_of(k) for k in most[:20])
         findings.append(Finding("captions repeated over many images", source.split, len(many), text, lines))
@@ -142,18 +151,19 @@ def _row_in_file(store: FeatureStore, row: int) -> int:
     return row if store.rows is None else int(store.rows[row])
 
 
-def _rows(kind: str, split: str, file: str, rows: list[int], what: str) -> Finding | None:
+def _rows(kind: str, split: str, file: str, rows: list[int], one: str, many: str, what: str) -> Finding | None:
     if not rows:
         return None
-    text = f"{file}: {len(rows):,} row{'s' if len(rows) > 1 else ''} ({_some(rows)}) {what}"
+    text = f"{file}: {counted(len(rows), 'row')} ({_some(rows)}) {either(len(rows), one, many)} {what}"
     return Finding(kind, split, len(rows), text, tuple(rows[:20]))
 
 
-def _lines(kind: str, source: Source, texts: list[int], what: str) -> Finding | None:
+def _lines(kind: str, source: Source, texts: list[int], one: str, many: str, what: str) -> Finding | None:
     if not texts:
         return None
     lines = [source.line_of(k) for k in texts]
-    text = f"{source.split}: {len(lines):,} caption{'s' if len(lines) > 1 else ''} (line {_some(lines)}) {what}"
+    verb = either(len(lines), one, many)
+    text = f"{of_split(source.split)}{counted(len(lines), 'caption')} (line {_some(lines)}) {verb} {what}"
     return Finding(kind, source.split, len(lines), text, tuple(lines[:20]))
 
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mispair.counted import counted, either
 from mispair.data.picture_store import Pictures
-from mispair.data.source import Finding
+from mispair.data.source import Finding, of_split
 from mispair.pictures.decode import FORMATS, Broken, decode, quiet
 
 _SMALL = 32  # pixels; a JPEG is decoded at a fraction of its size, which reads all of the file
@@ -65,11 +66,13 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
         reasons = Counter(reason for _, reason in broken).most_common(3)
         shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
         names = ", ".join(repr(pictures.names[row]) for row, _ in broken[:3])
-        text = f"{split}: {len(broken):,} pictures are broken ({shown}), first {names}; replace or remove them"
+        said = counted(len(broken), "picture is", "pictures are")
+        text = f"{of_split(split)}{said} broken ({shown}), first {names}; replace or remove"
         findings.append(Finding("broken pictures", split, len(broken), text, tuple(row for row, _ in broken[:20])))
     if copies:
         names = ", ".join(repr(pictures.names[row]) for row in copies[:3])
-        text = f"{split}: {len(copies):,} pictures ({names}) are copies of earlier ones; keep one of each"
+        copied = either(len(copies), "is a copy of an earlier one", "are copies of earlier ones")
+        text = f"{of_split(split)}{counted(len(copies), 'picture')} ({names}) {copied}; keep one of each"
         findings.append(Finding("duplicate pictures", split, len(copies), text, tuple(copies[:20])))
     return PictureScan(facts, hashes, tuple(findings))
 

@@ -102,7 +102,7 @@ def _part(source: Source, split: str, config: DataConfig) -> Source:
     rows = np.flatnonzero(kept)
     texts = np.flatnonzero(kept[source.image_of_text])
     new_row = np.cumsum(kept) - 1
-    note = f"{source.name} has no splits: {split} is a part drawn by row number (data.holdout)"
+    note = f"{source.name} has no splits: train, dev and test are parts drawn by row number (data.holdout)"
     return Source(
         name=source.name,
         split=split,

@@ -68,6 +68,18 @@ def open_pairing(config: DataConfig, split: str) -> Source:
     return _limited(reader_of(config).open(config, split, features=False), config)
 
 
+def has_test(config: DataConfig) -> bool:
+    """Whether there is a test split, of its own or held out; the part of few images may have come out empty."""
+    splits = list_data_splits(config)
+    if splits != ["all"]:
+        return "test" in splits
+    try:
+        open_pairing(config, "test")
+    except InputError:
+        return False
+    return True
+
+
 def given_pairs(source: Source) -> PairTable:
     """Every text with the image it belongs to."""
     texts = np.arange(len(source.image_of_text))

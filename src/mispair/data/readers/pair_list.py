@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.ids import Matched, match_ids, read_ids
@@ -127,7 +128,7 @@ def _choose(pairs: PairList, split: str, config: DataConfig) -> tuple[NDArray[np
     name = pairs.path.name
     if pairs.splits is None:
         chosen = held_out(pairs.images, split, config.holdout, str(pairs.path))
-        drawn = f"{name} has no split column: {split} is a part drawn by image name (data.holdout)"
+        drawn = f"{name} has no split column: train, dev and test are parts drawn by image name (data.holdout)"
         return chosen, [] if split == "all" else [drawn]
     named = np.array(pairs.splits)
     if split == "all":
@@ -171,7 +172,7 @@ def _features(
     store = open_features(path, f"the {config.sides[0]} features of {pairs.path.name}")
     matched = _match(pairs, config, path, store)
     if matched.unused:
-        text = f"{path.name} holds {matched.unused:,} images that {pairs.path.name} never names; they are not used"
+        text = f"{path.name} holds {counted(matched.unused, 'image')} that {pairs.path.name} never names; not used"
         findings.append(Finding("features without a pair", split, matched.unused, text))
     return matched, store
 
@@ -200,8 +201,9 @@ def _no_features(pairs: PairList, lost: NDArray[np.int64], store: FeatureStore |
     names = list(dict.fromkeys(pairs.images[k] for k in lost))
     file = store.path.name if store is not None and store.path is not None else "the features"
     text = (
-        f"{pairs.path.name}, line {pairs.lines[lost[0]]:,}: {len(names):,} images have no row in {file} (first"
-        f" {shorten(names, 2)}); add their features or leave these {len(lost):,} pairs out with --missing skip"
+        f"{pairs.path.name}, line {pairs.lines[lost[0]]:,}: {counted(len(names), 'image has', 'images have')} no row in"
+        f" {file} (first {shorten(names, 2)}); add the features or leave {counted(len(lost), 'pair')} out"
+        f" with --missing skip"
     )
     return Finding(WITHOUT_FEATURES, split, len(names), text, _first(pairs.lines[lost]), left_out=True)
 
@@ -209,8 +211,9 @@ def _no_features(pairs: PairList, lost: NDArray[np.int64], store: FeatureStore |
 def _no_picture(pairs: PairList, lost: NDArray[np.int64], missing: dict[str, str], split: str) -> Finding:
     names = list(dict.fromkeys(pairs.images[k] for k in lost))
     text = (
-        f"{pairs.path.name}, line {pairs.lines[lost[0]]:,}: {len(names):,} pictures cannot be had (first {names[0]!r}:"
-        f" {missing[names[0]]}); add them or leave these {len(lost):,} pairs out with --missing skip"
+        f"{pairs.path.name}, line {pairs.lines[lost[0]]:,}: {counted(len(names), 'picture')} cannot be had"
+        f" (first {names[0]!r}: {missing[names[0]]}); add what is missing or leave"
+        f" {counted(len(lost), 'pair')} out with --missing skip"
     )
     return Finding(WITHOUT_PICTURE, split, len(names), text, _first(pairs.lines[lost]), left_out=True)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.files.captions import not_utf8
 from mispair.data.files.picture_folder import FolderStore, walk_pictures
@@ -46,7 +47,7 @@ def _read(config: DataConfig) -> PairList:
                 findings += not_utf8(path, "all", lines.replaced)
         silent = [name for name, there in zip(names, captioned, strict=True) if not there]
         if silent:
-            text = f"{len(silent):,} pictures (first {silent[0]!r}) have no caption beside them; they are not used"
+            text = f"{counted(len(silent), 'picture')} (first {silent[0]!r}) without a caption beside; not used"
             findings.append(Finding("pictures without a caption", "all", len(silent), text))
     else:
         images = names

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.captions import CaptionFile, find_captions, read_captions
@@ -172,9 +173,10 @@ def _remedy(captions: CaptionFile | None, texts: int, rows: int) -> str:
         return "one row per row or the same number for each"
     tail = captions.blank_tail
     if tail and texts - tail >= rows and any((texts - k) % rows == 0 for k in range(1, tail + 1)):
-        return f"so remove the {tail} blank line{'s' if tail > 1 else ''} at its end"
+        return f"so remove the {counted(tail, 'blank line')} at its end"
     if captions.ids and texts > 1 and (texts - 1) % rows == 0:
         return "so remove the heading in its first line, if that is one"
     if texts < rows:
-        return f"so {rows - texts:,} captions are missing, or the two files belong to different splits"
-    return f"so remove {texts % rows:,} captions or add {rows - texts % rows:,}"
+        missing = counted(rows - texts, "caption is", "captions are")
+        return f"so {missing} missing, or the two files belong to different splits"
+    return f"so remove {counted(texts % rows, 'caption')} or add {rows - texts % rows:,}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.files.columns import CAPTION
 from mispair.data.files.picture_folder import is_picture_name
@@ -91,10 +92,10 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
         raise InputError(f"{path} holds no picture; expected shards with .jpg, .png or .webp and .txt or .json members")
     captioned = len(silent) < len(places)
     if captioned and silent:
-        text = f"{len(silent):,} pictures (first {silent[0]!r}) have no .txt or .json caption; they count as empty"
+        text = f"{counted(len(silent), 'picture')} (first {silent[0]!r}) without .txt or .json: an empty caption"
         findings.append(Finding("pictures without a caption", "all", len(silent), text))
     if lost:
-        text = f"{len(lost):,} samples (first {lost[0]!r}) have a caption and no picture; they are not used"
+        text = f"{counted(len(lost), 'sample')} (first {lost[0]!r}) with a caption and no picture; not used"
         findings.append(Finding("captions without a picture", "all", len(lost), text))
     rows = np.arange(len(images))
     return PairList(

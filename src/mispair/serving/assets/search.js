@@ -8,6 +8,10 @@ let open = null;
 let shown = []; // what the grid shows, in order
 let judged = false; // whether an audit's words stand in the index
 
+function splitOf(answer) { // data without splits has one, called all: nothing to tell
+  return answer.split === "all" ? "" : answer.split;
+}
+
 function tileImage(answer, side) {
   const image = make("img", { src: picture(answer.image, side), alt: "", loading: "lazy", decoding: "async" });
   image.addEventListener("error", () => image.replaceWith(make("span", { class: "quiet", text: "no picture" })));
@@ -22,7 +26,7 @@ function hit(answer) {
   const suspicious = answer.p_mismatch !== null && answer.p_mismatch > 0.5;
   const label = `Open pair ${answer.pair}: ${answer.caption}${suspicious ? ", suspicious" : ""}`;
   const tile = make("button", { type: "button", class: "tile", "aria-label": label, onclick: () => show(answer) }, tileImage(answer, 320));
-  const foot = make("div", { class: "foot" }, make("span", { text: answer.score === undefined ? answer.split : answer.score.toFixed(3) }));
+  const foot = make("div", { class: "foot" }, make("span", { text: answer.score === undefined ? splitOf(answer) : answer.score.toFixed(3) }));
   if (suspicious) foot.append(make("span", { class: "tag wrong", text: "suspicious" }));
   else if (answer.p_mismatch !== null) foot.append(make("span", { class: "tag", text: "matched" }));
   const words = make("div", { class: "words" }, make("bdi", { text: answer.caption }));
@@ -118,7 +122,7 @@ async function show(answer) {
   $("detail-none").hidden = true;
   $("detail-picture").hidden = false;
   $("detail-picture").src = picture(answer.image, 1280);
-  $("detail-about").textContent = `pair ${answer.pair} · ${answer.image} · ${answer.split}`;
+  $("detail-about").textContent = [`pair ${answer.pair}`, answer.image, splitOf(answer)].filter(Boolean).join(" · ");
   $("wrong-button").hidden = !answer.reviewable;
   $("why").replaceChildren();
   $("how").textContent = "";

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mispair.auditing.fixing.expectation import advise
 from mispair.auditing.verdicts import Verdicts, issues_sentence, left_out_sentence, rate_sentence
+from mispair.counted import counted
 from mispair.rate_words import training_rate_words
 from mispair.workflows.report.pairs import JudgedPairs
 from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls
@@ -45,7 +46,7 @@ def _what_instead(audit: Verdicts | None, judged: JudgedPairs | None) -> str:
     better = sum(pair.flagged and pair.proposed_caption is not None for pair in judged.pairs)
     swaps = sum(pair.swap_with is not None for pair in judged.pairs) // 2
     said = f"For {better:,} of them another caption of the set scores better"
-    said += f", and {swaps:,} exchanges would raise the scores of two pairs at once" if swaps else ""
+    said += f", and {counted(swaps, 'exchange')} would raise the scores of two pairs at once" if swaps else ""
     kinds = [f"{damage.kind} ({damage.count:,})" for damage in audit.facts.damage]
     return said + (f"; the damage has a shape: {', '.join(kinds)}." if kinds else ".")
 

@@ -18,7 +18,7 @@ from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
 from mispair.errors import InputError
 from mispair.report.content import DamageKind, ReportPage
-from mispair.runtime.run_folder import SPLITS, RunFolder
+from mispair.runtime.run_folder import SPLITS
 from mispair.workflows.report import training
 from mispair.workflows.report.answer import answer
 from mispair.workflows.report.evidence import evidence
@@ -32,6 +32,7 @@ from mispair.workflows.report.pairs import (
     worst_pairs,
 )
 from mispair.workflows.report.reviewed import reviewed
+from mispair.workflows.run_of_audit import run_of_audit
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 Say = Callable[[str], None]
@@ -143,15 +144,12 @@ def _page(
 
 
 def _run_of(audit: Verdicts, folder: Path | None, missing: list[str]) -> training.RunRecord | None:
-    """The run an audit names: where it said, or beside the audit when both were moved."""
-    if audit.facts.run is None:
-        return None
-    named = Path(audit.facts.run)
-    beside = () if folder is None else (folder / named, folder / "run", folder.parent / named.name)
-    for place in (named, *beside):
-        if RunFolder(place).begun:
-            return training.open_run_folder(place)
-    missing.append(f"The training and the marked words: the run {named} that judged these pairs is no longer there.")
+    place = run_of_audit(audit, folder)
+    if place is not None:
+        return training.open_run_folder(place)
+    if audit.facts.run is not None:
+        gone = f"the run {audit.facts.run} that judged these pairs is no longer there"
+        missing.append(f"The training and the marked words: {gone}.")
     return None
 
 
@@ -263,7 +261,8 @@ def _subject(run: training.RunRecord | None, audit: Verdicts | None) -> str:
         if audit is None and "data" in run.summary:
             parts.append(f"{run.summary['data']['pairs']:,} pairs")
         parts.append(f"{run.config.method.name} on {run.config.model.name}")
-        parts.append(f"run {run.path.name}")
+        own = run.path.name == "run"  # as audit --train calls it, which says nothing
+        parts.append(f"run {run.path.absolute().parent.name}/run" if own else f"run {run.path.name}")
     return " · ".join(parts)
 
 

@@ -71,7 +71,7 @@ class PicturesById:
         else:
             said = f"{len(self._read):,} of {len(self.wanted):,} found; looked in {looked}"
         if self.outside:
-            said += f". {self.outside:,} lie outside these folders and were left out (--allow-outside shows them)"
+            said += f". Left out: {self.outside:,} outside these folders (--allow-outside shows them)"
         return said
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mispair.auditing.verdicts import Verdicts
+from mispair.counted import counted
 from mispair.reviewing.agreement import reviewer_figures
 from mispair.reviewing.decisions import FILE
 from mispair.reviewing.session import ReviewSession
@@ -25,7 +26,7 @@ def reviewed(folder: Path, audit: Verdicts) -> str:
     figures = reviewer_figures(standing)
     controls, errors = sum(f.controls for f in figures), sum(f.control_errors for f in figures)
     people = f"{len(figures)} reviewers" if len(figures) > 1 else "one reviewer"
-    said = f"People looked at {sum(f.answers for f in figures):,} pairs ({people}"
+    said = f"People looked at {counted(sum(f.answers for f in figures), 'pair')} ({people}"
     said += f", {errors} of {controls} controls answered wrongly)" if controls else ")"
     estimate = session.estimate()
     if estimate.labelled < 10:

@@ -7,11 +7,11 @@ import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mispair.auditing.audit_folder import AuditFolder
@@ -23,6 +23,7 @@ from mispair.functional.mixture import MixtureFit, fit_mixture
 from mispair.report.content import Costs, Curve, Flip, History, Losses, PairRow, Ranked, Recalls
 from mispair.runtime.run_folder import CONFIG, RunFolder
 from mispair.version import __version__
+from mispair.workflows.report.evidence import coarser
 
 Floats = NDArray[np.float64]
 _BINS = 48
@@ -138,16 +139,17 @@ def _judged_by_others(
 ) -> Losses:
     """Given pairs beside as many of those mismatched on purpose as the estimated rate allows."""
     rate = estimate_mismatch(normal_scores(signal, repaired), np.arange(len(signal))).rate
-    centres = (edges[:-1] + edges[1:]) / 2
     mismatched = rate * np.histogram(repaired.clip(edges[0], edges[-1]), edges)[0] * len(signal) / len(repaired)
-    pair_of = (np.maximum(counts - mismatched, 0).tolist(), mismatched.tolist())
+    bounds, (given, wrongly, expected) = coarser(edges.tolist(), counts.tolist(), called.tolist(), mismatched.tolist())
+    centres = [(a + b) / 2 for a, b in pairwise(bounds)]
+    pair_of = ([max(g - e, 0.0) for g, e in zip(given, expected, strict=True)], expected)
     said = (
         "For every image all other pairs predict what its text is like, and its own text is compared with that. Texts"
         f" of other images show how mismatched pairs compare; {rate:.1%} of the given pairs look like them."
     )
     cut = float(signal[wrong].min()) if wrong.any() else None
-    share = np.where(counts > 0, called / np.maximum(counts, 1), 0.0)
-    return Losses(edges.tolist(), counts.tolist(), share.tolist(), centres.tolist(), pair_of, cut, "disagreement", said)
+    share = [w / g if g else 0.0 for w, g in zip(wrongly, given, strict=True)]
+    return Losses(bounds, given, share, centres, pair_of, cut, "disagreement", said)
 
 
 def curves(run: RunRecord) -> list[Curve]:
@@ -201,7 +203,7 @@ def history(run: RunRecord, pairs: Sequence[PairRow] | None, most: int = 8) -> H
 
 def costs(run: RunRecord) -> list[Costs]:
     """The transport cost of the given pairs, at the first and the last epoch that recorded it."""
-    recorded = [epoch for epoch in sorted(run.splits) if "cost" in pq.read_schema(run.splits[epoch]).names]
+    recorded = [epoch for epoch in sorted(run.splits) if "cost" in run.files.split_names(epoch)]
     if not recorded:
         return []
     chosen = sorted({recorded[0], recorded[-1]})
