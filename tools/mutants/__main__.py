@@ -2,9 +2,9 @@
 
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
-change is inside a function, else of a process that has imported the libraries. Only tests that reach the changed place
-are asked, the quickest first, up to the first that is red; it must be green without the change. Which tests do is
-costly to learn, so what a test file of the same name notices is not asked of the others.
+change is inside a function, else of a process that has imported the libraries. Which test reaches which line is recorded
+once and kept on disk. Only tests that reach the changed place are asked, the quickest first, up to the first that is
+red, then those about the changed file; who notices must be green without the change.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def main() -> int:
             with suppress(ImportError):
                 importlib.import_module(library)
         importlib.import_module("torch").set_num_threads(1)
-        for package in dict.fromkeys(map(_package, open_)):
-            tests = _Package(package, source, Path(folder) / "scratch", asked.patience)
-            tests.judge([m for m in open_ if _package(m) == package])
+        for package in asked.packages:
+            if own := [m for m in open_ if _package(m) == package]:
+                _Package(package, source, Path(folder) / "scratch", asked.patience).judge(own)
     return _report(chosen, _results())
 
 
@@ -112,36 +112,12 @@ class _Package:
         self.began, self.done = time.monotonic(), 0
 
     def judge(self, chosen: list[Mutant]) -> None:
-        self._judge_near([mutant for mutant in chosen if mutant.inside], len(chosen))
-        self._judge_all([mutant for mutant in chosen if not self._fresh(mutant, _results())], len(chosen))
-
-    def _judge_near(self, chosen: list[Mutant], of: int) -> None:
-        """What the test files about a source file notice; what they do not notice in time stays open."""
-        texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
-        near = {mutant: near_tests(mutant.file, texts) for mutant in chosen}
-
-        def judge_warm(run: Run, names: list[str]) -> None:
-            functions = living(f"{self.source}/")
-            gc.freeze()  # in a fork the collector shall not copy memory either
-            for mutant, files in near.items():
-                tests = [name for file in files for name in names if name.startswith(f"{file}::")]
-                changes = self._changes(mutant)
-                if changes and tests:
-                    change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
-                    if self._in_a_fork(mutant, tests, change, run, int(self.patience) + 1) == 1:
-                        self._note(mutant, "noticed", of)
-
-        if files := sorted({file for found in near.values() for file in found}):
-            warm = partial(self._pytest, files, Warm(judge_warm))
-            forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
-
-    def _judge_all(self, chosen: list[Mutant], of: int) -> None:
-        if not chosen:
-            return
+        of = len(chosen)
         self.reach.update(self.source, self._record)
         for test in self.reach.red:
             print(f"red without any change, so left out: {test}", flush=True)
-        asked = {mutant: self._tests(mutant) for mutant in chosen}
+        texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
+        asked = {mutant: self._tests(mutant, near_tests(mutant.file, texts)) for mutant in chosen}
         for mutant in [mutant for mutant, tests in asked.items() if not tests]:
             self._note(mutant, "not reached", of)
             del asked[mutant]
@@ -169,7 +145,7 @@ class _Package:
                 self._note(mutant, _state(code), of)
 
     def _limit(self, tests: list[str]) -> int:
-        return int(15 + 3 * sum(self.reach.seconds[test] for test in tests))
+        return int(15 + 5 * sum(self.reach.seconds[test] for test in tests))
 
     def _in_a_fork(
         self, mutant: Mutant, tests: list[str], change: Callable[[], bool], run: Run, seconds: int
@@ -184,33 +160,22 @@ class _Package:
     def _fresh(self, mutant: Mutant, known: dict[str, dict[str, str]]) -> bool:
         return float(known.get(_key(mutant), {}).get("at", 0)) >= STARTED
 
-    def _record(self, files: list[str], recorder: Recorder) -> None:
-        """All files at once; each alone where one of them kills its process, which then costs its own record only."""
-        part = self.part
-
-        def record(asked: list[str]) -> int:
-            self._pytest(asked, recorder)
-            kept = {"lines": recorder.lines, "seconds": recorder.seconds, "red": sorted(recorder.red)}
-            part.write_text(json.dumps(kept))
+    def _record(self, files: list[str], recorder: Recorder) -> bool:
+        def record() -> int:
+            self._pytest(files, recorder)
+            for file in set(files) - {test.split("::")[0] for test in recorder.lines}:
+                recorder.write(file, recorder)  # no test of it is run here
             return 0
 
-        for asked in [files] if len(files) == 1 else [files, *([file] for file in files)]:
-            if forked(partial(record, asked), self.log, cpu=3600) != 0:
-                print(f"the process died of {' '.join(asked)}; see {self.log}", flush=True)
-                continue
-            kept = json.loads(part.read_text())
-            part.unlink()
-            recorder.lines |= kept["lines"]
-            recorder.seconds |= kept["seconds"]
-            recorder.red |= set(kept["red"])
-            if asked == files:
-                return
+        return forked(record, self.log, cpu=3600) == 0
 
-    def _tests(self, mutant: Mutant) -> list[str]:
+    def _tests(self, mutant: Mutant, near: list[str]) -> list[str]:
+        """Tests that reach the place, the quickest first; then those about its file, which may reach it in a fork."""
         if not mutant.inside:
-            tests = self.reach.tests_of_file(mutant.file)
+            reaching = self.reach.tests_of_file(mutant.file)
         else:
-            tests = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
+            reaching = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
+        tests = list(dict.fromkeys([*reaching, *self.reach.tests_in(near)]))
         spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
         return tests[: max(1, sum(seconds <= self.patience for seconds in spent))]
 
