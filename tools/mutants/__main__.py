@@ -2,9 +2,9 @@
 
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
-change is inside a function, else of a process that has imported the libraries. Which test reaches which line is recorded
-once and kept on disk. Only tests that reach the changed place are asked, the quickest first, up to the first that is
-red, then those about the changed file; who notices must be green without the change.
+change is inside a function, else of a process that has imported the libraries. Which test reaches which line is
+recorded once and kept on disk. Only tests that reach the changed place are asked, the quickest first, up to the first
+that is red, then those about the changed file; who notices must be green without the change.
 """
 
 from __future__ import annotations
