@@ -13,7 +13,7 @@ import pytest
 from tools.mutants.changes import mutants
 from tools.mutants.control import Control, ran
 from tools.mutants.forked import BROKEN, forked
-from tools.mutants.near import near_tests
+from tools.mutants.near import named_tests, near_tests
 from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import changed_functions, living, swap
 
@@ -147,6 +147,7 @@ def test_near_is_the_test_of_the_same_name_then_who_imports_it():
     found = near_tests("mispair/a/b/part.py", tests)
     assert found == ["tests/a/b/test_part.py", "tests/a/test_other.py", "tests/a/test_patches.py"]
     assert near_tests("mispair/a/b/nobody.py", tests) == []
+    assert named_tests("mispair/a/b/part.py", tests) == ["tests/a/b/test_part.py"]
 
 
 def test_what_a_test_reached_is_known_until_something_changes(tmp_path):

@@ -3,8 +3,9 @@
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
 change is inside a function, else of a process that has imported the libraries. Which test reaches which line is
-recorded once and kept on disk. Only tests that reach the changed place are asked, the quickest first, up to the first
-that is red, then those about the changed file; who notices must be green without the change.
+recorded once and kept on disk, for test files about the changed ones first. Only tests that reach the changed place are
+asked, the quickest first, up to the first that is red, and those about the changed file; who notices must be green
+without the change.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from types import CodeType
 from tools.mutants.changes import Mutant, mutants
 from tools.mutants.control import SCREEN, Control, ran
 from tools.mutants.forked import BROKEN, forked
-from tools.mutants.near import near_tests
+from tools.mutants.near import named_tests, near_tests
 from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
@@ -106,43 +107,68 @@ class _Package:
         self.name, self.source, self.scratch, self.patience = name, source, scratch, patience
         self.log = STORE / f"last-{os.getpid()}.log"
         self.part = STORE / f"part-{os.getpid()}.json"
+        self._list = STORE / f"cold-{os.getpid()}.txt"
         self.control = Control(self.part, self.log)
         self.files = sorted((ROOT / "tests" / name).rglob("test_*.py"))
-        self.reach = Reach(STORE / "reach", ROOT, self.files)
-        self.began, self.done = time.monotonic(), 0
+        self.reach = Reach(STORE / "reach", ROOT, [])
+        self.began, self.done, self.of = time.monotonic(), 0, 0
 
     def judge(self, chosen: list[Mutant]) -> None:
-        of = len(chosen)
-        self.reach.update(self.source, self._record)
-        for test in self.reach.red:
-            print(f"red without any change, so left out: {test}", flush=True)
+        """By the test file of the same name, what it does not notice by those that import the file, then by all."""
+        self.of = len(chosen)
         texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
-        asked = {mutant: self._tests(mutant, near_tests(mutant.file, texts)) for mutant in chosen}
-        for mutant in [mutant for mutant, tests in asked.items() if not tests]:
-            self._note(mutant, "not reached", of)
-            del asked[mutant]
+        asked: dict[Mutant, list[str]] = {mutant: [] for mutant in chosen}
+        for widen in (named_tests, near_tests, lambda *_: list(texts)):
+            known = _results()
+            near = {mutant: widen(mutant.file, texts) for mutant in asked if not self._fresh(mutant, known)}
+            files = sorted({file for some in near.values() for file in some})
+            self.reach = Reach(STORE / "reach", ROOT, [ROOT / file for file in files])
+            self.reach.update(self.source, self._record)
+            for test in self.reach.red:
+                print(f"red without any change, so left out: {test}", flush=True)
+            tests = {mutant: self._tests(mutant, near_tests(mutant.file, texts), asked[mutant]) for mutant in near}
+            self._ask({mutant: some for mutant, some in tests.items() if some}, files)
+            asked = {mutant: asked[mutant] + some for mutant, some in tests.items()}
+        known = _results()
+        for mutant, tests_of in asked.items():
+            if not self._fresh(mutant, known):
+                self._note(mutant, "survived" if tests_of else "not reached")
+
+    def _ask(self, asked: dict[Mutant, list[str]], files: list[str]) -> None:
+        """Write down who is noticed."""
+        cold = [mutant for mutant in asked if not mutant.inside]
 
         def judge_warm(run: Run, _: list[str]) -> None:
             functions = living(f"{self.source}/")
-            gc.freeze()
+            gc.freeze()  # in a fork the collector shall not copy memory either
             for mutant, tests in asked.items():
                 changes = self._changes(mutant) if mutant.inside else None
                 if changes == {}:
-                    self._note(mutant, "the same program", of)
+                    self._note(mutant, "the same program")
                 elif changes:
                     change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
-                    code = self._in_a_fork(mutant, tests, change, run, self._limit(tests))
-                    if code != COLD:
-                        self._note(mutant, _state(code), of)
+                    self._answer(mutant, self._in_a_fork(mutant, tests, change, run, self._limit(tests)))
 
-        warm = partial(self._pytest, [f"tests/{self.name}"], Warm(judge_warm))
-        if any(mutant.inside for mutant in asked):
+        if len(cold) < len(asked):
+            warm = partial(self._pytest, files, Warm(judge_warm))
             forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
-        known = _results()
-        for mutant, tests in asked.items():
-            if not self._fresh(mutant, known):
-                code = self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests))
-                self._note(mutant, _state(code), of)
+            cold += [mutant for mutant in asked if mutant.name in self._cold()]
+        for mutant in cold:
+            tests = asked[mutant]
+            self._answer(mutant, self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests)))
+
+    def _answer(self, mutant: Mutant, code: int | None) -> None:
+        if code == COLD:
+            with self._list.open("a") as file:
+                file.write(f"{mutant.name}\n")
+        elif _state(code) != "survived":
+            self._note(mutant, _state(code))
+
+    def _cold(self) -> list[str]:
+        """Those that a living session could not take, as the session has written them down."""
+        names = self._list.read_text().splitlines() if self._list.exists() else []
+        self._list.unlink(missing_ok=True)
+        return names
 
     def _limit(self, tests: list[str]) -> int:
         return int(15 + 5 * sum(self.reach.seconds[test] for test in tests))
@@ -169,15 +195,15 @@ class _Package:
 
         return forked(record, self.log, cpu=3600) == 0
 
-    def _tests(self, mutant: Mutant, near: list[str]) -> list[str]:
+    def _tests(self, mutant: Mutant, near: list[str], done: list[str]) -> list[str]:
         """Tests that reach the place, the quickest first; then those about its file, which may reach it in a fork."""
         if not mutant.inside:
             reaching = self.reach.tests_of_file(mutant.file)
         else:
             reaching = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
-        tests = list(dict.fromkeys([*reaching, *self.reach.tests_in(near)]))
+        tests = [test for test in dict.fromkeys([*reaching, *self.reach.tests_in(near)]) if test not in done]
         spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
-        return tests[: max(1, sum(seconds <= self.patience for seconds in spent))]
+        return tests[: max(0 if done else 1, sum(seconds <= self.patience for seconds in spent))]
 
     def _changes(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
         before = (self.source / mutant.file).read_text(encoding="utf-8")
@@ -199,12 +225,12 @@ class _Package:
         options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header", "--tb=line", "-s"]
         return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=[NoShrinking(), *plugins]))
 
-    def _note(self, mutant: Mutant, state: str, of: int) -> None:
+    def _note(self, mutant: Mutant, state: str) -> None:
         entry = {"key": _key(mutant), "state": state, "what": _shown(mutant), "at": str(time.time())}
         with (STORE / "results.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")
         self.done += 1
-        line = f"[{self.name} {self.done}/{of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
+        line = f"[{self.name} {self.done}/{self.of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
         os.write(SCREEN, line.encode())
 
 

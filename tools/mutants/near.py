@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 
+def named_tests(file: str, tests: dict[str, str]) -> list[str]:
+    """Of test files those of the name of `file`, a source file."""
+    return [path for path in tests if PurePosixPath(path).name == f"test_{PurePosixPath(file).name}"]
+
+
 def near_tests(file: str, tests: dict[str, str]) -> list[str]:
     """Of test files and their texts those about `file` (seen from the source folder): the one of its name first."""
     module = file.removesuffix(".py").replace("/", ".")
-    named = [path for path in tests if PurePosixPath(path).name == f"test_{PurePosixPath(file).name}"]
     importing = [path for path, text in tests.items() if f"from {module} import" in text or f'"{module}' in text]
-    return list(dict.fromkeys(named + importing))
+    return list(dict.fromkeys(named_tests(file, tests) + importing))
