@@ -111,7 +111,7 @@ class _Package:
         self.control = Control(self.part, self.log)
         self.files = sorted((ROOT / "tests" / name).rglob("test_*.py"))
         self.reach = Reach(STORE / "reach", ROOT, [])
-        self.began, self.done, self.of = time.monotonic(), 0, 0
+        self.began, self.of = time.monotonic(), 0
 
     def judge(self, chosen: list[Mutant]) -> None:
         """By the test file of the same name, what it does not notice by those that import the file, then by all."""
@@ -152,7 +152,8 @@ class _Package:
         if len(cold) < len(asked):
             warm = partial(self._pytest, files, Warm(judge_warm))
             forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
-            cold += [mutant for mutant in asked if mutant.name in self._cold()]
+            refused = self._refused()
+            cold += [mutant for mutant in asked if mutant.name in refused]
         for mutant in cold:
             tests = asked[mutant]
             self._answer(mutant, self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests)))
@@ -164,7 +165,7 @@ class _Package:
         elif _state(code) != "survived":
             self._note(mutant, _state(code))
 
-    def _cold(self) -> list[str]:
+    def _refused(self) -> list[str]:
         """Those that a living session could not take, as the session has written them down."""
         names = self._list.read_text().splitlines() if self._list.exists() else []
         self._list.unlink(missing_ok=True)
@@ -229,8 +230,9 @@ class _Package:
         entry = {"key": _key(mutant), "state": state, "what": _shown(mutant), "at": str(time.time())}
         with (STORE / "results.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")
-        self.done += 1
-        line = f"[{self.name} {self.done}/{self.of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
+        own = [entry for entry in _results().values() if entry["key"].startswith(f"mispair/{self.name}/")]
+        done = sum(float(entry["at"]) >= STARTED for entry in own)  # by forks too
+        line = f"[{self.name} {done}/{self.of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
         os.write(SCREEN, line.encode())
 
 
