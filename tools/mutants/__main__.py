@@ -32,7 +32,7 @@ from types import CodeType
 from tools.mutants.changes import Mutant, mutants
 from tools.mutants.control import SCREEN, Control, ran
 from tools.mutants.forked import BROKEN, forked
-from tools.mutants.near import named_tests, near_tests
+from tools.mutants.near import all_tests, named_tests, near_tests
 from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
@@ -42,6 +42,7 @@ STORE = ROOT / ".mutants"
 PATIENCE = 30.0  # seconds
 FLOOR = 0.85
 COLD = 99  # exit code: to be run in a fork that has imported nothing of ours
+Widen = Callable[[str, dict[str, str]], list[str]]
 UNNOTICED = ("survived", "not reached")
 LIBRARIES = (
     "torch", "pytest", "numpy", "scipy.stats", "pyarrow.parquet", "pandas", "PIL.Image", "pydantic",
@@ -81,9 +82,17 @@ def main() -> int:
             with suppress(ImportError):
                 importlib.import_module(library)
         importlib.import_module("torch").set_num_threads(1)
-        for package in asked.packages:
-            if own := [m for m in open_ if _package(m) == package]:
-                _Package(package, source, Path(folder) / "scratch", asked.patience).judge(own)
+        by_package = {name: [m for m in open_ if _package(m) == name] for name in asked.packages}
+        tests = [
+            _Package(name, own, source, Path(folder) / "scratch", asked.patience)
+            for name, own in by_package.items()
+            if own
+        ]
+        for widen in (named_tests, near_tests, all_tests):  # what is quick to learn first, over all packages
+            for package in tests:
+                package.judge(widen)
+        for package in tests:
+            package.finish()
     return _report(chosen, _results())
 
 
@@ -103,7 +112,7 @@ def sample(packages: list[str], count: int, seed: int, only: str = "") -> list[M
 class _Package:
     """The mutants of one package against its tests."""
 
-    def __init__(self, name: str, source: Path, scratch: Path, patience: float) -> None:
+    def __init__(self, name: str, chosen: list[Mutant], source: Path, scratch: Path, patience: float) -> None:
         self.name, self.source, self.scratch, self.patience = name, source, scratch, patience
         self.log = STORE / f"last-{os.getpid()}.log"
         self.part = STORE / f"part-{os.getpid()}.json"
@@ -111,28 +120,26 @@ class _Package:
         self.control = Control(self.part, self.log)
         self.files = sorted((ROOT / "tests" / name).rglob("test_*.py"))
         self.reach = Reach(STORE / "reach", ROOT, [])
-        self.began, self.of = time.monotonic(), 0
+        self.texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
+        self.asked: dict[Mutant, list[str]] = {mutant: [] for mutant in chosen}  # those without an answer
+        self.began, self.of = time.monotonic(), len(chosen)
 
-    def judge(self, chosen: list[Mutant]) -> None:
-        """By the test file of the same name, what it does not notice by those that import the file, then by all."""
-        self.of = len(chosen)
-        texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
-        asked: dict[Mutant, list[str]] = {mutant: [] for mutant in chosen}
-        for widen in (named_tests, near_tests, lambda *_: list(texts)):
-            known = _results()
-            near = {mutant: widen(mutant.file, texts) for mutant in asked if not self._fresh(mutant, known)}
-            files = sorted({file for some in near.values() for file in some})
-            self.reach = Reach(STORE / "reach", ROOT, [ROOT / file for file in files])
-            self.reach.update(self.source, self._record)
-            for test in self.reach.red:
-                print(f"red without any change, so left out: {test}", flush=True)
-            tests = {mutant: self._tests(mutant, near_tests(mutant.file, texts), asked[mutant]) for mutant in near}
-            self._ask({mutant: some for mutant, some in tests.items() if some}, files)
-            asked = {mutant: asked[mutant] + some for mutant, some in tests.items()}
+    def judge(self, widen: Widen) -> None:
+        """Ask the tests in these files of whom no other has noticed."""
+        near = {mutant: widen(mutant.file, self.texts) for mutant in self.asked}
+        files = sorted({file for some in near.values() for file in some})
+        self.reach = Reach(STORE / "reach", ROOT, [ROOT / file for file in files])
+        self.reach.update(self.source, self._record)
+        for test in self.reach.red:
+            print(f"red without any change, so left out: {test}", flush=True)
+        tests = {mutant: self._tests(mutant, done) for mutant, done in self.asked.items()}
+        self._ask({mutant: some for mutant, some in tests.items() if some}, files)
         known = _results()
-        for mutant, tests_of in asked.items():
-            if not self._fresh(mutant, known):
-                self._note(mutant, "survived" if tests_of else "not reached")
+        self.asked = {m: done + tests[m] for m, done in self.asked.items() if not self._fresh(m, known)}
+
+    def finish(self) -> None:
+        for mutant, asked in self.asked.items():
+            self._note(mutant, "survived" if asked else "not reached")
 
     def _ask(self, asked: dict[Mutant, list[str]], files: list[str]) -> None:
         """Write down who is noticed."""
@@ -196,13 +203,14 @@ class _Package:
 
         return forked(record, self.log, cpu=3600) == 0
 
-    def _tests(self, mutant: Mutant, near: list[str], done: list[str]) -> list[str]:
+    def _tests(self, mutant: Mutant, done: list[str]) -> list[str]:
         """Tests that reach the place, the quickest first; then those about its file, which may reach it in a fork."""
         if not mutant.inside:
             reaching = self.reach.tests_of_file(mutant.file)
         else:
             reaching = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
-        tests = [test for test in dict.fromkeys([*reaching, *self.reach.tests_in(near)]) if test not in done]
+        about = self.reach.tests_in(near_tests(mutant.file, self.texts))
+        tests = [test for test in dict.fromkeys([*reaching, *about]) if test not in done]
         spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
         return tests[: max(0 if done else 1, sum(seconds <= self.patience for seconds in spent))]
 
