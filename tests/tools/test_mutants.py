@@ -142,10 +142,16 @@ def test_near_is_the_test_of_the_same_name_then_who_imports_it():
         "tests/a/test_other.py": "from mispair.a.b.part import f\n",
         "tests/a/test_far.py": "from mispair.a.b.particle import f\n",
         "tests/a/b/test_part.py": "",
+        "tests/a/test_whole.py": "from mispair.a.b import other, part\n",
         "tests/a/test_patches.py": 'monkeypatch.setattr("mispair.a.b.part.LIMIT", 3)\n',
     }
     found = near_tests("mispair/a/b/part.py", tests)
-    assert found == ["tests/a/b/test_part.py", "tests/a/test_other.py", "tests/a/test_patches.py"]
+    assert found == [
+        "tests/a/b/test_part.py",
+        "tests/a/test_other.py",
+        "tests/a/test_whole.py",
+        "tests/a/test_patches.py",
+    ]
     assert near_tests("mispair/a/b/nobody.py", tests) == []
     assert named_tests("mispair/a/b/part.py", tests) == ["tests/a/b/test_part.py"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 
@@ -13,7 +14,9 @@ def named_tests(file: str, tests: dict[str, str]) -> list[str]:
 def near_tests(file: str, tests: dict[str, str]) -> list[str]:
     """Of test files and their texts those about `file` (seen from the source folder): the one of its name first."""
     module = file.removesuffix(".py").replace("/", ".")
-    importing = [path for path, text in tests.items() if f"from {module} import" in text or f'"{module}' in text]
+    parent, _, name = module.rpartition(".")
+    imports = re.compile(rf'^from {module} import|^from {parent} import .*\b{name}\b|"{module}', re.MULTILINE)
+    importing = [path for path, text in tests.items() if imports.search(text)]
     return list(dict.fromkeys(named_tests(file, tests) + importing))
 
 
