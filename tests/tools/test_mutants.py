@@ -152,7 +152,8 @@ def test_near_is_the_test_of_the_same_name_then_who_imports_it():
         "tests/a/test_whole.py",
         "tests/a/test_patches.py",
     ]
-    assert near_tests("mispair/a/b/nobody.py", tests) == []
+    assert near_tests("mispair/a/b/nobody.py", tests) == ["tests/a/b/test_part.py"]
+    assert near_tests("mispair/a/nobody.py", tests) == []
     assert named_tests("mispair/a/b/part.py", tests) == ["tests/a/b/test_part.py"]
 
 
