@@ -126,16 +126,17 @@ class _Package:
 
     def judge(self, widen: Widen) -> None:
         """Ask the tests in these files of whom no other has noticed."""
-        near = {mutant: widen(mutant.file, self.texts) for mutant in self.asked}
+        quick = widen is named_tests  # what runs at import costs a start of its own, so it is not asked each time
+        near = {mutant: widen(mutant.file, self.texts) for mutant in self.asked if mutant.inside or not quick}
         files = sorted({file for some in near.values() for file in some})
         self.reach = Reach(STORE / "reach", ROOT, [ROOT / file for file in files])
         self.reach.update(self.source, self._record)
         for test in self.reach.red:
             print(f"red without any change, so left out: {test}", flush=True)
-        tests = {mutant: self._tests(mutant, done) for mutant, done in self.asked.items()}
+        tests = {mutant: self._tests(mutant, done) for mutant, done in self.asked.items() if mutant in near}
         self._ask({mutant: some for mutant, some in tests.items() if some}, files)
         known = _results()
-        self.asked = {m: done + tests[m] for m, done in self.asked.items() if not self._fresh(m, known)}
+        self.asked = {m: done + tests.get(m, []) for m, done in self.asked.items() if not self._fresh(m, known)}
 
     def finish(self) -> None:
         for mutant, asked in self.asked.items():
@@ -149,10 +150,14 @@ class _Package:
             functions = living(f"{self.source}/")
             gc.freeze()  # in a fork the collector shall not copy memory either
             for mutant, tests in asked.items():
-                changes = self._changes(mutant) if mutant.inside else None
-                if changes == {}:
+                if not mutant.inside:
+                    continue
+                changes = self._changes(mutant)
+                if changes is None:
+                    self._answer(mutant, COLD)
+                elif not changes:
                     self._note(mutant, "the same program")
-                elif changes:
+                else:
                     change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
                     self._answer(mutant, self._in_a_fork(mutant, tests, change, run, self._limit(tests)))
 
