@@ -1,8 +1,10 @@
 """Leaving parts out: what is kept, in which order, and that it depends on nothing but the item and the salt."""
 
+from dataclasses import replace
+
 import torch
 
-from mispair.data.thinning import halve_texts, keep_in_order, kept_parts, thin_batch, uniforms
+from mispair.data.thinning import crop_batch, halve_texts, keep_in_order, kept_parts, thin_batch, uniforms
 from mispair.types import PairBatch
 
 
@@ -73,3 +75,17 @@ def test_halves_are_the_whole_and_disjoint():
         own = set(given.texts[row][given.text_mask[row]].tolist())
         assert words[0] | words[1] == own
         assert not words[0] & words[1] or own in words  # a half that was empty is the whole text
+
+
+def test_only_pixels_are_cropped():
+    """Patches and pictures that are not there stay as they are."""
+    drawn = torch.arange(7)
+    whole, nothing = batch(regions=1), batch(regions=0)
+    assert crop_batch(whole, drawn, (3,), 0.5, 1) is whole
+    assert crop_batch(nothing, drawn, (3, 1, 1), 0.5, 1) is nothing
+    grey = torch.rand(7, 1, 1).expand(7, 1, 48).contiguous()
+    pixels = replace(whole, images=torch.where(torch.arange(48) % 4 < 2, grey, grey + 1))
+    cropped = crop_batch(pixels, drawn, (3, 4, 4), 0.5, 1)
+    assert cropped.images.shape == (7, 1, 48)
+    assert not torch.allclose(cropped.images, pixels.images)
+    assert torch.allclose(crop_batch(pixels, drawn, (3, 4, 4), 1.0, 1).images, pixels.images, atol=1e-5)

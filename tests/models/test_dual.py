@@ -155,3 +155,12 @@ def test_on_a_hub_model_it_starts_with_the_scores_of_the_library(tmp_path: Path,
         mask = None if family == "siglip" else words["attention_mask"]  # SigLIP was trained to read the padding
         whole = library(input_ids=words["input_ids"], attention_mask=mask, **pixels)
     torch.testing.assert_close(scores.detach(), whole.image_embeds @ whole.text_embeds.T, atol=1e-5, rtol=0)
+
+
+def test_frozen_towers_have_no_rates_and_heads_that_are_started() -> None:
+    sizes = InputSizes(image_width=WIDTH, text_width=3)
+    started = build_model(DualConfig(embed=7, hidden=0), sizes)
+    assert started.rates() == {}
+    assert [started.images.basis.shape, started.texts.basis.shape] == [(WIDTH, min(WIDTH, 7)), (3, 3)]
+    drawn = build_model(DualConfig(embed=7, hidden=0, start="random"), sizes)
+    assert drawn.images.basis is drawn.texts.basis is None

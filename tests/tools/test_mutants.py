@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import importlib
 import signal
+import sys
+from pathlib import PurePosixPath
+from types import SimpleNamespace
 
 import pytest
 from tools.mutants.changes import mutants
 from tools.mutants.control import Control, ran
 from tools.mutants.forked import BROKEN, forked
-from tools.mutants.near import near_tests
-from tools.mutants.reach import Reach
+from tools.mutants.near import named_tests, near_tests
+from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import changed_functions, living, swap
 
 SOURCE = '''"""Words 1 + 1."""
@@ -139,11 +142,19 @@ def test_near_is_the_test_of_the_same_name_then_who_imports_it():
         "tests/a/test_other.py": "from mispair.a.b.part import f\n",
         "tests/a/test_far.py": "from mispair.a.b.particle import f\n",
         "tests/a/b/test_part.py": "",
+        "tests/a/test_whole.py": "from mispair.a.b import other, part\n",
         "tests/a/test_patches.py": 'monkeypatch.setattr("mispair.a.b.part.LIMIT", 3)\n',
     }
     found = near_tests("mispair/a/b/part.py", tests)
-    assert found == ["tests/a/b/test_part.py", "tests/a/test_other.py", "tests/a/test_patches.py"]
-    assert near_tests("mispair/a/b/nobody.py", tests) == []
+    assert found == [
+        "tests/a/b/test_part.py",
+        "tests/a/test_other.py",
+        "tests/a/test_whole.py",
+        "tests/a/test_patches.py",
+    ]
+    assert near_tests("mispair/a/b/nobody.py", tests) == ["tests/a/b/test_part.py"]
+    assert near_tests("mispair/a/nobody.py", tests) == []
+    assert named_tests("mispair/a/b/part.py", tests) == ["tests/a/b/test_part.py"]
 
 
 def test_what_a_test_reached_is_known_until_something_changes(tmp_path):
@@ -158,6 +169,8 @@ def test_what_a_test_reached_is_known_until_something_changes(tmp_path):
         asked.append(files)
         recorder.lines["tests/test_m.py::a"] = {"m.py": [2]}
         recorder.seconds["tests/test_m.py::a"] = 1.0
+        recorder.write("tests/test_m.py", recorder)
+        return True
 
     def reached():
         reach = Reach(tmp_path / "store", tmp_path, [test])
@@ -171,3 +184,66 @@ def test_what_a_test_reached_is_known_until_something_changes(tmp_path):
         path.write_text("# another\n")
         reached()
     assert len(asked) == 4
+
+
+def test_lines_that_a_test_ran_are_written_down(tmp_path, monkeypatch):
+    """A branch that only a late call takes is seen; a function of another folder is not."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "traced.py").write_text(
+        "def f(x):\n    if x > 1:\n        return [\n            x,\n        ]\n    return 0\n\ndef g():\n    return 1"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    module = importlib.import_module("traced")
+    kept = []
+    recorder = Recorder(tmp_path / "src", lambda name, _: kept.append(name))
+
+    def record(name, *values, following=None):
+        protocol = recorder.pytest_runtest_protocol(SimpleNamespace(nodeid=name), following)
+        next(protocol)
+        for value in values:
+            module.f(value)
+            PurePosixPath("elsewhere").with_suffix(".py")
+        next(protocol, None)
+        return recorder.lines[name]
+
+    before = sys.gettrace()
+    try:
+        assert record("both", 1, 1, 2, 1, following=SimpleNamespace(nodeid="both::more")) == {
+            "traced.py": [1, 2, 3, 4, 6]
+        }
+        assert record("one", 1, 1) == {"traced.py": [1, 2, 6]}
+        assert record("none") == {}
+        assert kept == ["one", "none"]
+    finally:
+        sys.settrace(before)
+
+
+def test_tests_of_files_come_the_quickest_first(tmp_path):
+    reach = Reach(tmp_path / "store", tmp_path, [])
+    reach.lines = {"a.py::slow": {"m.py": [1]}, "a.py::quick": {}, "b.py::other": {"m.py": [1]}}
+    reach.seconds = {"a.py::slow": 2.0, "a.py::quick": 1.0, "b.py::other": 0.5}
+    assert reach.tests_in(["a.py"]) == ["a.py::quick", "a.py::slow"]
+    assert reach.tests("m.py", 1, 1) == ["b.py::other", "a.py::slow"]
+
+
+def test_a_test_file_that_kills_its_process_costs_its_own_record_only(tmp_path, capsys):
+    (tmp_path / "tests").mkdir()
+    names = ["tests/test_a.py", "tests/test_b.py", "tests/test_c.py"]
+    for name in names:
+        (tmp_path / name).write_text("")
+    asked = []
+
+    def run(files, recorder):
+        asked.append(files)
+        for file in files:
+            if file == names[1]:
+                return False
+            recorder.lines[f"{file}::t"], recorder.seconds[f"{file}::t"] = {"m.py": [1]}, 1.0
+            recorder.write(file, recorder)
+        return True
+
+    reach = Reach(tmp_path / "store", tmp_path, [tmp_path / name for name in names])
+    reach.update(tmp_path / "src", run)
+    assert asked == [names, names[2:]]
+    assert reach.tests("m.py", 1, 1) == ["tests/test_a.py::t", "tests/test_c.py::t"]
+    assert "died of tests/test_b.py" in capsys.readouterr().out

@@ -2,9 +2,10 @@
 
 Seeded and resumable: results are appended to .mutants/results.jsonl, and a mutant of an unchanged file is not run again
 unless asked. Each runs on a copy of the source, in a fork: of a session that has collected the tests already where the
-change is inside a function, else of a process that has imported the libraries. Only tests that reach the changed place
-are asked, the quickest first, up to the first that is red; it must be green without the change. Which tests do is
-costly to learn, so what a test file of the same name notices is not asked of the others.
+change is inside a function, else of a process that has imported the libraries. Which test reaches which line is
+recorded once and kept on disk, for test files about the changed ones first. Only tests that reach the changed place are
+asked, the quickest first, up to the first that is red, and those about the changed file; who notices must be green
+without the change.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from types import CodeType
 from tools.mutants.changes import Mutant, mutants
 from tools.mutants.control import SCREEN, Control, ran
 from tools.mutants.forked import BROKEN, forked
-from tools.mutants.near import near_tests
+from tools.mutants.near import all_tests, named_tests, near_tests
 from tools.mutants.reach import Reach, Recorder
 from tools.mutants.warm import NoShrinking, Run, Warm, changed_functions, living, swap
 
@@ -41,6 +42,7 @@ STORE = ROOT / ".mutants"
 PATIENCE = 30.0  # seconds
 FLOOR = 0.85
 COLD = 99  # exit code: to be run in a fork that has imported nothing of ours
+Widen = Callable[[str, dict[str, str]], list[str]]
 UNNOTICED = ("survived", "not reached")
 LIBRARIES = (
     "torch", "pytest", "numpy", "scipy.stats", "pyarrow.parquet", "pandas", "PIL.Image", "pydantic",
@@ -80,9 +82,17 @@ def main() -> int:
             with suppress(ImportError):
                 importlib.import_module(library)
         importlib.import_module("torch").set_num_threads(1)
-        for package in dict.fromkeys(map(_package, open_)):
-            tests = _Package(package, source, Path(folder) / "scratch", asked.patience)
-            tests.judge([m for m in open_ if _package(m) == package])
+        by_package = {name: [m for m in open_ if _package(m) == name] for name in asked.packages}
+        tests = [
+            _Package(name, own, source, Path(folder) / "scratch", asked.patience)
+            for name, own in by_package.items()
+            if own
+        ]
+        for widen in (named_tests, near_tests, all_tests):  # what is quick to learn first, over all packages
+            for package in tests:
+                package.judge(widen)
+        for package in tests:
+            package.finish()
     return _report(chosen, _results())
 
 
@@ -102,74 +112,79 @@ def sample(packages: list[str], count: int, seed: int, only: str = "") -> list[M
 class _Package:
     """The mutants of one package against its tests."""
 
-    def __init__(self, name: str, source: Path, scratch: Path, patience: float) -> None:
+    def __init__(self, name: str, chosen: list[Mutant], source: Path, scratch: Path, patience: float) -> None:
         self.name, self.source, self.scratch, self.patience = name, source, scratch, patience
         self.log = STORE / f"last-{os.getpid()}.log"
         self.part = STORE / f"part-{os.getpid()}.json"
+        self._list = STORE / f"cold-{os.getpid()}.txt"
         self.control = Control(self.part, self.log)
         self.files = sorted((ROOT / "tests" / name).rglob("test_*.py"))
-        self.reach = Reach(STORE / "reach", ROOT, self.files)
-        self.began, self.done = time.monotonic(), 0
+        self.reach = Reach(STORE / "reach", ROOT, [])
+        self.texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
+        self.asked: dict[Mutant, list[str]] = {mutant: [] for mutant in chosen}  # those without an answer
+        self.began, self.of = time.monotonic(), len(chosen)
 
-    def judge(self, chosen: list[Mutant]) -> None:
-        self._judge_near([mutant for mutant in chosen if mutant.inside], len(chosen))
-        self._judge_all([mutant for mutant in chosen if not self._fresh(mutant, _results())], len(chosen))
-
-    def _judge_near(self, chosen: list[Mutant], of: int) -> None:
-        """What the test files about a source file notice; what they do not notice in time stays open."""
-        texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in self.files}
-        near = {mutant: near_tests(mutant.file, texts) for mutant in chosen}
-
-        def judge_warm(run: Run, names: list[str]) -> None:
-            functions = living(f"{self.source}/")
-            gc.freeze()  # in a fork the collector shall not copy memory either
-            for mutant, files in near.items():
-                tests = [name for file in files for name in names if name.startswith(f"{file}::")]
-                changes = self._changes(mutant)
-                if changes and tests:
-                    change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
-                    if self._in_a_fork(mutant, tests, change, run, int(self.patience) + 1) == 1:
-                        self._note(mutant, "noticed", of)
-
-        if files := sorted({file for found in near.values() for file in found}):
-            warm = partial(self._pytest, files, Warm(judge_warm))
-            forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
-
-    def _judge_all(self, chosen: list[Mutant], of: int) -> None:
-        if not chosen:
-            return
+    def judge(self, widen: Widen) -> None:
+        """Ask the tests in these files of whom no other has noticed."""
+        quick = widen is named_tests  # what runs at import costs a start of its own, so it is not asked each time
+        near = {mutant: widen(mutant.file, self.texts) for mutant in self.asked if mutant.inside or not quick}
+        files = sorted({file for some in near.values() for file in some})
+        self.reach = Reach(STORE / "reach", ROOT, [ROOT / file for file in files])
         self.reach.update(self.source, self._record)
         for test in self.reach.red:
             print(f"red without any change, so left out: {test}", flush=True)
-        asked = {mutant: self._tests(mutant) for mutant in chosen}
-        for mutant in [mutant for mutant, tests in asked.items() if not tests]:
-            self._note(mutant, "not reached", of)
-            del asked[mutant]
+        tests = {mutant: self._tests(mutant, done) for mutant, done in self.asked.items() if mutant in near}
+        self._ask({mutant: some for mutant, some in tests.items() if some}, files)
+        known = _results()
+        self.asked = {m: done + tests.get(m, []) for m, done in self.asked.items() if not self._fresh(m, known)}
+
+    def finish(self) -> None:
+        for mutant, asked in self.asked.items():
+            self._note(mutant, "survived" if asked else "not reached")
+
+    def _ask(self, asked: dict[Mutant, list[str]], files: list[str]) -> None:
+        """Write down who is noticed."""
+        cold = [mutant for mutant in asked if not mutant.inside]
 
         def judge_warm(run: Run, _: list[str]) -> None:
             functions = living(f"{self.source}/")
-            gc.freeze()
+            gc.freeze()  # in a fork the collector shall not copy memory either
             for mutant, tests in asked.items():
-                changes = self._changes(mutant) if mutant.inside else None
-                if changes == {}:
-                    self._note(mutant, "the same program", of)
-                elif changes:
+                if not mutant.inside:
+                    continue
+                changes = self._changes(mutant)
+                if changes is None:
+                    self._answer(mutant, COLD)
+                elif not changes:
+                    self._note(mutant, "the same program")
+                else:
                     change = partial(swap, changes, functions.get(str(self.source / mutant.file), []))
-                    code = self._in_a_fork(mutant, tests, change, run, self._limit(tests))
-                    if code != COLD:
-                        self._note(mutant, _state(code), of)
+                    self._answer(mutant, self._in_a_fork(mutant, tests, change, run, self._limit(tests)))
 
-        warm = partial(self._pytest, [f"tests/{self.name}"], Warm(judge_warm))
-        if any(mutant.inside for mutant in asked):
+        if len(cold) < len(asked):
+            warm = partial(self._pytest, files, Warm(judge_warm))
             forked(warm, self.log.with_suffix(".warm.log"), cpu=36_000, idle=math.inf)
-        known = _results()
-        for mutant, tests in asked.items():
-            if not self._fresh(mutant, known):
-                code = self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests))
-                self._note(mutant, _state(code), of)
+            refused = self._refused()
+            cold += [mutant for mutant in asked if mutant.name in refused]
+        for mutant in cold:
+            tests = asked[mutant]
+            self._answer(mutant, self._one(mutant, partial(self._pytest, ["-x", *tests]), self._limit(tests)))
+
+    def _answer(self, mutant: Mutant, code: int | None) -> None:
+        if code == COLD:
+            with self._list.open("a") as file:
+                file.write(f"{mutant.name}\n")
+        elif _state(code) != "survived":
+            self._note(mutant, _state(code))
+
+    def _refused(self) -> list[str]:
+        """Those that a living session could not take, as the session has written them down."""
+        names = self._list.read_text().splitlines() if self._list.exists() else []
+        self._list.unlink(missing_ok=True)
+        return names
 
     def _limit(self, tests: list[str]) -> int:
-        return int(15 + 3 * sum(self.reach.seconds[test] for test in tests))
+        return int(15 + 5 * sum(self.reach.seconds[test] for test in tests))
 
     def _in_a_fork(
         self, mutant: Mutant, tests: list[str], change: Callable[[], bool], run: Run, seconds: int
@@ -184,35 +199,25 @@ class _Package:
     def _fresh(self, mutant: Mutant, known: dict[str, dict[str, str]]) -> bool:
         return float(known.get(_key(mutant), {}).get("at", 0)) >= STARTED
 
-    def _record(self, files: list[str], recorder: Recorder) -> None:
-        """All files at once; each alone where one of them kills its process, which then costs its own record only."""
-        part = self.part
-
-        def record(asked: list[str]) -> int:
-            self._pytest(asked, recorder)
-            kept = {"lines": recorder.lines, "seconds": recorder.seconds, "red": sorted(recorder.red)}
-            part.write_text(json.dumps(kept))
+    def _record(self, files: list[str], recorder: Recorder) -> bool:
+        def record() -> int:
+            self._pytest(files, recorder)
+            for file in set(files) - {test.split("::")[0] for test in recorder.lines}:
+                recorder.write(file, recorder)  # no test of it is run here
             return 0
 
-        for asked in [files] if len(files) == 1 else [files, *([file] for file in files)]:
-            if forked(partial(record, asked), self.log, cpu=3600) != 0:
-                print(f"the process died of {' '.join(asked)}; see {self.log}", flush=True)
-                continue
-            kept = json.loads(part.read_text())
-            part.unlink()
-            recorder.lines |= kept["lines"]
-            recorder.seconds |= kept["seconds"]
-            recorder.red |= set(kept["red"])
-            if asked == files:
-                return
+        return forked(record, self.log, cpu=3600) == 0
 
-    def _tests(self, mutant: Mutant) -> list[str]:
+    def _tests(self, mutant: Mutant, done: list[str]) -> list[str]:
+        """Tests that reach the place, the quickest first; then those about its file, which may reach it in a fork."""
         if not mutant.inside:
-            tests = self.reach.tests_of_file(mutant.file)
+            reaching = self.reach.tests_of_file(mutant.file)
         else:
-            tests = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
+            reaching = self.reach.tests(mutant.file, mutant.statement, mutant.last_line)
+        about = self.reach.tests_in(near_tests(mutant.file, self.texts))
+        tests = [test for test in dict.fromkeys([*reaching, *about]) if test not in done]
         spent = list(itertools.accumulate(self.reach.seconds[test] for test in tests))
-        return tests[: max(1, sum(seconds <= self.patience for seconds in spent))]
+        return tests[: max(0 if done else 1, sum(seconds <= self.patience for seconds in spent))]
 
     def _changes(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
         before = (self.source / mutant.file).read_text(encoding="utf-8")
@@ -234,12 +239,13 @@ class _Package:
         options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=0", "--no-header", "--tb=line", "-s"]
         return int(pytest.main([*options, f"--basetemp={self.scratch}", *arguments], plugins=[NoShrinking(), *plugins]))
 
-    def _note(self, mutant: Mutant, state: str, of: int) -> None:
+    def _note(self, mutant: Mutant, state: str) -> None:
         entry = {"key": _key(mutant), "state": state, "what": _shown(mutant), "at": str(time.time())}
         with (STORE / "results.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")
-        self.done += 1
-        line = f"[{self.name} {self.done}/{of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
+        own = [entry for entry in _results().values() if entry["key"].startswith(f"mispair/{self.name}/")]
+        done = sum(float(entry["at"]) >= STARTED for entry in own)  # by forks too
+        line = f"[{self.name} {done}/{self.of}, {time.monotonic() - self.began:.0f}s] {state}: {_shown(mutant)}\n"
         os.write(SCREEN, line.encode())
 
 

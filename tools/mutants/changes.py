@@ -170,6 +170,7 @@ class _Finder:
 
     def _without_last(self, call: ast.Call, inside: bool) -> Mutant:
         last = call.keywords[-1]
-        before = [self._span(node)[1] for node in (*call.args, *call.keywords[:-1])]
+        nodes: list[ast.expr | ast.keyword] = [*call.args, *call.keywords[:-1]]
+        before = [self._span(node)[1] for node in nodes]
         start, end = self._span(last)
         return self._make("argument", last.value, max(before, default=start), end, "", inside)

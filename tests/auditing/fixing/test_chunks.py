@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mispair.auditing.fixing.chunks import chunks
+from mispair.auditing.fixing.chunks import chunks, sha256
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 65_537, 3_000_001])
@@ -29,3 +31,10 @@ def test_what_is_shared_is_found_wherever_it_lies() -> None:
 
 def test_a_file_of_zeros_comes_in_pieces() -> None:
     assert max(map(len, chunks(io.BytesIO(bytes(20 << 20))))) <= 5 << 20
+
+
+@pytest.mark.parametrize("size", [0, 5, (1 << 20) + 3])
+def test_the_sum_of_a_file_is_that_of_its_bytes(tmp_path: Path, size: int) -> None:
+    data = np.random.default_rng(size).bytes(size)
+    (tmp_path / "a").write_bytes(data)
+    assert sha256(tmp_path / "a") == hashlib.sha256(data).hexdigest()

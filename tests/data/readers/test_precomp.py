@@ -134,6 +134,7 @@ def test_a_missing_split_lists_those_there(tmp_path: Path) -> None:
         (4, 1, False, 4, "so remove the 1 blank line at its end"),
         (8, 2, False, 4, "so remove the 2 blank lines at its end"),
         (7, 2, False, 4, "so remove the 2 blank lines at its end"),  # one of them is enough
+        (5, 1, False, 4, "so remove 2 captions or add 2"),  # the blank one is not enough
         (2, 3, False, 4, "so remove 1 caption or add 3"),  # what is left would be too few
         (9, 0, True, 4, "so remove the heading in its first line"),
         (9, 0, False, 4, "so remove 1 caption or add 3"),

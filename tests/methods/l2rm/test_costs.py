@@ -69,3 +69,9 @@ def _supervised(seed):
     rows, cols = torch.arange(4), torch.tensor([3, 9, 1, 12])
     s[rows, cols] += 0.5
     return s, rows, cols
+
+
+def test_a_lesson_is_learned_where_matching_cells_are_the_cheapest():
+    cost, diagonal = LearnedCost(), torch.arange(5)
+    good, bad = 0.5 + 0.4 * torch.eye(5), 0.5 - 0.4 * torch.eye(5)
+    assert cost.teach(good, diagonal, diagonal) < 0.5 < cost.teach(bad, diagonal, diagonal)

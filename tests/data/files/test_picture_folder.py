@@ -1,0 +1,37 @@
+"""A name means a file below the folder; what leads out of it is let in only where that is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mispair.data.files.picture_folder import OUTSIDE, FolderStore, index_folder
+from mispair.pictures.decode import Broken
+from tests.data.picture_samples import picture, write_pictures
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_pictures(tmp_path, ["outside.png", "in/a.png", "in/deep/b.png"])
+    return tmp_path / "in"
+
+
+def test_what_lies_outside_is_not_read(folder: Path) -> None:
+    assert FolderStore(folder).resolve("../outside.png") is None
+    assert FolderStore(folder).read("../outside.png") == Broken(OUTSIDE)
+    assert FolderStore(folder).read("a.png") == picture(1)
+
+
+def test_what_lies_outside_is_read_where_that_is_allowed(folder: Path) -> None:
+    store = FolderStore(folder, allow_outside=True)
+    assert store.read("../outside.png") == picture(0)
+    assert store.resolve("a.png") == (folder / "a.png").resolve()
+    assert store.resolve("") is None
+    assert store.resolve("a\0b") is None
+
+
+def test_a_name_is_found_with_an_ending_added_and_deeper(folder: Path) -> None:
+    index = index_folder(folder, ["a", "elsewhere/b.png", "nobody", "https://a/b.png"])
+    assert index.places == {"a": "a.png", "elsewhere/b.png": "deep/b.png"}
+    assert index.missing.keys() == {"nobody", "https://a/b.png"}

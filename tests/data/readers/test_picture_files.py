@@ -1,0 +1,29 @@
+"""Pictures without a table: captions beside them, splits by their first folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mispair.data import DataConfig
+from mispair.data.readers.picture_files import PictureFiles
+from tests.data.picture_samples import write_pictures
+from tests.data.samples import write_lines
+
+
+def test_captions_lie_beside_their_pictures(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["train/x/a.png", "val/b.png", "val/c.png"])
+    write_lines(tmp_path / "train/x/a.txt", ["a dog", "", "a cat"])
+    write_lines(tmp_path / "val/b.txt", ["a bird"])
+    pairs = PictureFiles().read(DataConfig(path=str(tmp_path)))
+    assert pairs.images == ["train/x/a.png", "train/x/a.png", "val/b.png"]
+    assert pairs.captions == ["a dog", "a cat", "a bird"]
+    assert pairs.splits == ["train", "train", "dev"]
+    assert [finding.count for finding in pairs.findings] == [1]
+    assert pairs.notes == ()
+
+
+def test_pictures_of_which_nothing_is_said(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["a.png", "b.png"])
+    pairs = PictureFiles().read(DataConfig(path=str(tmp_path)))
+    assert (pairs.images, pairs.captions, pairs.splits) == (["a.png", "b.png"], None, None)
+    assert "holds pictures and no captions" in pairs.notes[0]
