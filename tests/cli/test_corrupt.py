@@ -76,7 +76,7 @@ def test_a_table_needs_no_features(tmp_path: Path, mispair: Run) -> None:
     assert len(np.load(tmp_path / "i.npy")) == 40
     assert "image from 'image_id'" in ran.out
     ran = mispair("corrupt", path, "--rate", 0.5, "-o", tmp_path / "t.npy", "--json")
-    assert any("no split column: train is a part" in note for note in json.loads(ran.out)["notes"])
+    assert any("no split column: train, dev and test are parts" in note for note in json.loads(ran.out)["notes"])
 
 
 def test_force_overwrites(tmp_path: Path, mispair: Run) -> None:

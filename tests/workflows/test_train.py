@@ -142,7 +142,7 @@ def test_broken_features_are_named_before_the_first_step(tmp_path):
     features[7] = np.nan
     np.save(data / "train_ims.npy", features)
     config = short_config(f"data.path={data}", "train.batch_size=8")
-    with pytest.raises(InputError, match=r"train_ims.npy: 1 row \(7\) hold NaN"):
+    with pytest.raises(InputError, match=r"train_ims.npy: 1 row \(7\) holds NaN"):
         train(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

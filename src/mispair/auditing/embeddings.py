@@ -43,7 +43,7 @@ class GivenPairs:
             return given
         if self.table is None:
             raise InputError(f"{role} is {given!r}, the name of a column: give the table it stands in too (table=)")
-        return _pick_column(self.table, given, role)
+        return pick_column(self.table, given, role)
 
     def shown(self, role: str, count: int) -> list[str] | None:
         """The captions or the image ids of all `count` pairs; None where nobody gave any."""
@@ -140,7 +140,7 @@ def number_images(ids: Sequence[str]) -> tuple[list[str], NDArray[np.int64], NDA
     return list(number), image_of, first
 
 
-def _pick_column(table: Any, name: str, role: str) -> Any:
+def pick_column(table: Any, name: str, role: str) -> Any:
     """Column `name` of a pandas or polars frame, a pyarrow table or a Hugging Face data set."""
     columns: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
     names = [str(column) for column in columns]

@@ -28,24 +28,24 @@ class Sides(_Strict):
 
 
 class RematchingShares(_Strict):
-    """Shares of the transported mass that lie on true partners."""
+    """Shares of the transported mass, over the pairs the last epoch called mismatched."""
 
-    true: Share
-    chance: Share
+    true: Share  # lands on a caption that is true of its image
+    chance: Share  # would, if the plan were uniform over the allowed cells
     batches: Annotated[int, Field(ge=1)]
 
 
-class Alignment(_Strict):
+class AlignmentContent(_Strict):
     """What the file says."""
 
     epochs: dict[Annotated[str, Field(pattern=r"^[0-9]{1,8}$")], Sides] = {}
     rematching: RematchingShares | None = None
 
 
-def read_alignment(path: Path, damaged: str) -> Alignment:
+def read_alignment(path: Path, damaged: str) -> AlignmentContent:
     """The content of the file. Raises InputError with the sentence `damaged` where it holds what no run writes."""
     try:
         content = read_bytes(path, "how a run rematched", most=_MOST_BYTES)
-        return Alignment.model_validate_json(content)
+        return AlignmentContent.model_validate_json(content)
     except (InputError, ValidationError):
         raise InputError(damaged) from None

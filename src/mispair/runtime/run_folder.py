@@ -32,7 +32,7 @@ from mispair.data.files.reading import plain_file
 from mispair.data.vocabulary import Vocabulary
 from mispair.errors import InputError
 from mispair.memory import refuse_beyond_memory
-from mispair.runtime.alignment_file import Alignment, read_alignment
+from mispair.runtime.alignment_file import AlignmentContent, read_alignment
 from mispair.runtime.summary_file import read_summary
 
 CONFIG = "config.yaml"
@@ -226,9 +226,9 @@ class RunFolder:
         judged = self._alignment().rematching
         return None if judged is None else judged.model_dump()
 
-    def _alignment(self) -> Alignment:
+    def _alignment(self) -> AlignmentContent:
         if not os.path.lexists(self.alignment_file):
-            return Alignment()
+            return AlignmentContent()
         return read_alignment(self.alignment_file, _damaged(self.alignment_file))
 
     @property

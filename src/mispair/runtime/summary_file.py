@@ -14,7 +14,7 @@ from mispair.errors import InputError
 _MOST_BYTES = 16 << 20
 
 Number = int | float
-Figure = Annotated[float, Field(allow_inf_nan=True)]  # one that does not exist is NaN
+MeasuredNumber = Annotated[float, Field(allow_inf_nan=True)]  # one that does not exist is NaN
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -57,8 +57,8 @@ class _Summary(_Typed):
     conclusive: bool | None = None
     mended: dict[str, str | float | None] | None = None
     called_mismatched: Share | None = None
-    detection: dict[str, Figure] | None = None
-    rematching: dict[str, Figure] | None = None
+    detection: dict[str, MeasuredNumber] | None = None
+    rematching: dict[str, MeasuredNumber] | None = None
 
 
 def read_summary(path: Path, damaged: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from typing import cast
 
@@ -16,18 +16,10 @@ from mispair.data import scene_truth
 from mispair.data.streams import lockstep
 from mispair.evaluation_mode import evaluation_mode
 from mispair.protocols import RetrievalModel, Run
+from mispair.runtime.alignment_file import RematchingShares
 from mispair.runtime.randomness import Streams
 from mispair.types import Encoded, PairBatch
 from mispair.workflows.assemble import Training
-
-
-@dataclass(frozen=True)
-class RematchingShares:
-    """Shares of the transported mass, over the pairs the last epoch called mismatched."""
-
-    true: float  # lands on a caption that is true of its image
-    chance: float  # would, if the plan were uniform over the allowed cells
-    batches: int
 
 
 def write_rematching(training: Training, epoch: int) -> None:
@@ -39,7 +31,7 @@ def write_rematching(training: Training, epoch: int) -> None:
     if ranked is None:
         return
     judged = judge_rematching(training)
-    content = {"epochs": {str(epoch): ranked}, "rematching": None if judged is None else asdict(judged)}
+    content = {"epochs": {str(epoch): ranked}, "rematching": None if judged is None else judged.model_dump()}
     write_text(training.folder.alignment_file, json.dumps(content) + "\n", "go on with --resume")
 
 
@@ -71,7 +63,7 @@ def judge_rematching(training: Training, most: int = 40) -> RematchingShares | N
         moved += float(plan.sum())
         expected += float(cells[allowed].mean())
         batches += 1
-    return RematchingShares(landed / moved, expected / batches, batches)
+    return RematchingShares(true=min(landed / moved, 1.0), chance=expected / batches, batches=batches)
 
 
 def ranked_alignments(training: Training, most: int = 20, ranks: int = 64) -> dict[str, list[float]] | None:
