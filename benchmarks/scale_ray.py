@@ -15,7 +15,7 @@ from mispair.workflows.pair_vectors import Subject
 from mispair.workflows.ray_audit import ShardWorker
 from mispair.workflows.ray_engine import Cluster, connected, map_pieces
 
-PAIRS, SHARDS, SLOW = 40_000, 16, 3.0
+PAIRS, SHARDS, SLOW = 100_000, 16, 3.0
 
 
 class SlowWorker(ShardWorker):
@@ -69,6 +69,7 @@ def compare_workers(out: Path, rounds: int = 2) -> None:
 
 def _measure(cluster: Cluster, subject: Subject, worker: Any, folder: Path) -> float:
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     made_of = subject.model_dump_json(), SHARDS, str(folder / "S")
     started = time.monotonic()
     failed = map_pieces(cluster, worker, made_of, [str(k) for k in range(1, SHARDS + 1)], "measuring", silent)

@@ -56,3 +56,11 @@ def test_a_head_that_starts_by_chance_is_judged_after_its_first_epoch(vectors, t
 def test_the_start_finds_what_both_sides_share(vectors, tmp_path):
     _, (start, *_) = trained(vectors, tmp_path / "run", lr=1e-6, start="given")
     assert start["dev"]["rsum"] > 500
+
+
+def test_audits_judge_by_the_best_networks_of_each_fold(vectors, tmp_path):
+    """Training ruins these heads at once, so only their start can tell own partners from others."""
+    run, _ = trained(vectors, tmp_path / "run", lr=30.0)
+    verdicts = mp.audit(run, folds=2)
+    ranks = verdicts.to_pandas()["caption_rank"]
+    assert (ranks == 1).mean() > 0.8

@@ -9,7 +9,6 @@ import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,11 @@ from mispair.config.schema import RunConfig
 from mispair.data import PairData
 from mispair.errors import InputError
 from mispair.progress import Tell
-from mispair.protocols import Evaluator, RetrievalModel
+from mispair.protocols import Evaluator
 from mispair.runtime.engine import Engine
 from mispair.runtime.randomness import Streams
 from mispair.runtime.trainer import EpochReport
+from mispair.workflows.best_models import best_models
 from mispair.workflows.networks import Network
 from mispair.workflows.train import train
 
@@ -65,9 +65,9 @@ def cross_fit(
                 on_epoch=count,
                 summarize=False,
             )
-        if result.stopped:
-            raise KeyboardInterrupt
-        models = cast("list[RetrievalModel]", result.networks)
+            if result.stopped:
+                raise KeyboardInterrupt
+            models = best_models(result.training)
         held = np.flatnonzero(fold == k)
         rows, where_image = np.unique(data.table.image_rows[held], return_inverse=True)
         cols, where_text = np.unique(data.table.text_rows[held], return_inverse=True)
