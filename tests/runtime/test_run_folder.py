@@ -31,6 +31,10 @@ def test_epochs_of_a_repeated_epoch_the_last_counts(tmp_path):
         '{"event": "epoch", "epoch": 1, "dev": {"rsum": NaN}}',
         '{"event": "epoch", "epoch": -1, "dev": {"rsum": 1}}',
         '{"event": "epoch", "epoch": 1, "dev": {"rsum": 1}, "train": []}',
+        '{"event": "epoch", "epoch": 1, "dev": {"rsum": 1}, "train": {"rematch": ""}}',
+        '{"event": "epoch", "epoch": 1, "dev": {"rsum": 1, "i2t_r1": [1]}}',
+        '{"event": "epoch", "epoch": 1, "dev": {"rsum": 1}, "seconds": "long"}',
+        '{"event": "epoch", "epoch": 1, "dev": {"rsum": 1}, "train": {"loss": 1' + "0" * 400 + "}}",
         "\xff\xfe",
     ],
 )

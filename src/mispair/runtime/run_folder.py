@@ -253,6 +253,15 @@ def _text(path: Path, errors: str = "strict") -> str:
 
 
 def _epoch_holds(event: dict[str, Any]) -> bool:
-    epoch, dev = event.get("epoch"), event.get("dev")
-    numbers = isinstance(dev, dict) and isinstance(dev.get("rsum"), (int, float)) and math.isfinite(dev["rsum"])
-    return type(epoch) is int and epoch >= 0 and numbers and isinstance(event.get("train", {}), dict)
+    """Whether a line is what a trainer writes: another is passed over like one that was cut."""
+    epoch, dev, train = event.get("epoch"), event.get("dev"), event.get("train", {})
+    if type(epoch) is not int or epoch < 0 or not isinstance(dev, dict) or not isinstance(train, dict):
+        return False
+    spent = [event[key] for key in ("lr", "seconds", "cpu", "waited") if key in event]
+    numbers = all(map(_is_number, [*dev.values(), *train.values(), *spent]))
+    return numbers and "rsum" in dev and math.isfinite(dev["rsum"])
+
+
+def _is_number(value: object) -> bool:
+    """One that a float can hold; NaN is one."""
+    return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 1000)
