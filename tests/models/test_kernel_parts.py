@@ -8,7 +8,7 @@ from torch import nn
 
 from mispair.models.finegrained import words_per_group
 from mispair.models.kernels.caption_groups import by_length, in_order, padded
-from mispair.models.kernels.similarity_vectors import Side, live_cells
+from mispair.models.kernels.similarity_vectors import GridInputs, live_cells
 from mispair.models.saf import FilterNorm
 
 LENGTHS = torch.tensor([3, 1, 3, 2, 3])
@@ -69,7 +69,7 @@ def test_a_part_of_the_images_keeps_texts_that_all_share():
     regions, gram, images = torch.rand(n, r, d), torch.rand(n, r, r), torch.rand(n, d)
     for b in (1, n):
         words, texts = torch.rand(b, k, length, d), torch.rand(b, k, d)
-        part = Side(regions, gram, words, images, texts, None).images(slice(1, 3))
+        part = GridInputs(regions, gram, words, images, texts, None).images(slice(1, 3))
         assert torch.equal(part.regions, regions[1:])
         assert torch.equal(part.words, words if b == 1 else words[1:])
         assert torch.equal(part.text_global, texts if b == 1 else texts[1:])
