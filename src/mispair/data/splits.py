@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mispair.counted import counted
 from mispair.data.config import DataConfig
-from mispair.data.features import FeatureStore
+from mispair.data.features import FeatureStore, open_features
 from mispair.data.identity import content_hash
 from mispair.data.noise import apply, make_index
 from mispair.data.pair_data import PairData
@@ -66,9 +67,25 @@ def open_split(
         texts=texts,
         vocabulary=vocabulary,
         content_hash=content_hash(source),
+        joint=_in_text_space(config, source.images, source.text_features),
         notes=(*notes, *(finding.note for finding in source.findings)),
         **_common(config, source, pairs, noise_hash),
     )
+
+
+def _in_text_space(config: DataConfig, images: FeatureStore, texts: FeatureStore | None) -> FeatureStore | None:
+    """The images in the space of the texts, row by row as `data.features`; None where nobody knows them there."""
+    if config.joint is None:
+        return None
+    joint = open_features(config.joint, "the first side in the space of the second")
+    if len(joint.array) != len(images.array) or texts is None or joint.width != texts.width:
+        kind = "no vectors" if texts is None else f"vectors {texts.width} wide"
+        raise InputError(
+            f"{config.joint} has {counted(len(joint.array), 'row')} {joint.width} wide, but there are"
+            f" {len(images.array):,} rows of features, and {kind} of the texts; expected the same items in the same"
+            " space, so embed the data again or leave data.joint out"
+        )
+    return replace(joint, rows=images.rows)
 
 
 def _open_live(config: DataConfig, source: Source, pairs: PairTable, noise_hash: str | None) -> PairData:

@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.calibration import fit_weights
 from mispair.auditing.damage import plain_caption, shared_captions
 from mispair.errors import InputError
+from mispair.functional.tell_apart import fit_weights
 from mispair.scale.vectors import Floats32, PairVectors, Rows
 
 Floats = NDArray[np.float64]

@@ -120,7 +120,8 @@ def _untrained_evidence(data: PairData) -> Callable[[Rows, Rows, Floats], Floats
     vectors = untrained_vectors(data)
     if vectors is None:
         return None
-    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table)
+    joint = None if vectors.joint is None else torch.from_numpy(vectors.joint)
+    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table, joint)
 
 
 def _learned_from(run: TrainedRun, config: DataConfig) -> bool:
@@ -227,7 +228,9 @@ def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tens
 
 def origin_of(config: DataConfig, data: PairData) -> Origin:
     """What is needed to open the data again, and to see whether it is still the same."""
-    files = {name: getattr(config, name) for name in ("path", "features", "ids", "second", "images", "vocabulary")}
+    files = {
+        name: getattr(config, name) for name in ("path", "features", "joint", "ids", "second", "images", "vocabulary")
+    }
     absolute = {name: os.path.abspath(file) for name, file in files.items() if file not in (None, "scenes")}
     path = absolute.get("path", "scenes")
     values = config.model_dump(mode="json") | absolute

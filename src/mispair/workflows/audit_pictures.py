@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import Encoding, encode_jointly
 from mispair.workflows.quick_audit import quick_audit_files
@@ -25,7 +27,8 @@ def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell
     assert texts is not None
     # Named with its features: pairs whose picture was left out are left out again when the data is reopened.
     named = encoded.config.model_copy(update={"second": None})
-    verdicts = quick_audit_files(features, texts, data=named, tell=tell)
+    vectors = EmbeddedFolder(Path(features).parent).features_file  # as the network saw them, beside those among texts
+    verdicts = quick_audit_files(features, texts, data=named, seen=vectors, tell=tell)
     if not encoded.failures:
         return verdicts
     missed = encoded.source.listed - len(encoded.kept.image_of_text)

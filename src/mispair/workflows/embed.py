@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -78,10 +79,32 @@ def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Te
             the cache cannot be written.
     """
     if not needs_encoding(config):
-        return config
+        return embedded_before(config, None if encoding is None else encoding.texts)
     if config.second is not None:
         encoding = replace(encoding or Encoding(config.encoder or DEFAULT, config.cells), texts=False)
     return encode_data(config, encoding or Encoding(config.encoder or DEFAULT, config.cells), tell).config
+
+
+def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig:
+    """A folder that `mispair embed` wrote with what it holds, as the data it came from would be read; else as it is.
+
+    Args:
+        texts: whether captions are read as the encoder's vectors; None: where pairs are few, as everywhere.
+    """
+    files = EmbeddedFolder(Path(config.path))
+    if config.path == "scenes" or config.features is not None or not files.begun:
+        return config
+    made_by = files.made_by()
+    update: dict[str, Any] = {"encoder": made_by.encoder, "cells": made_by.cells}
+    if texts is None:
+        texts = not made_by.cells and len(open_pairing(config, "all").image_of_text) < FEW_PAIRS
+    vectors = str(files.texts_file)
+    if config.second is None and texts and files.texts_file.exists():
+        update["second"] = vectors
+    second = update.get("second", config.second)
+    if second is not None and os.path.realpath(second) == os.path.realpath(vectors) and files.joint_file.exists():
+        update["joint"] = str(files.joint_file)
+    return config.model_copy(update=update)
 
 
 def encode_data(
@@ -119,6 +142,8 @@ def encode_data(
         alone = replace(kept, positions=np.arange(len(kept.image_of_text)), listed=0)
         texts = source if folder is None else alone
         update["second"] = str(_write_texts(encoder, texts, tell, folder))
+        if encoder.joint and not encoding.cells:
+            update["joint"] = str(_write_joint(encoder, features))
     absent = (Failure(None, name, reason) for name, reason in source.no_picture.items())
     failures = (*done.failed, *absent)
     return EncodedData(config.model_copy(update=update), source, kept, encoder, failures, done.encoded)
@@ -137,16 +162,11 @@ def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) 
             " training; add --train, or choose one that has (mispair encoders)"
         )
     encoded = encode_data(config, replace(encoding, cells=False, texts=True), tell)
-    assert encoded.config.features is not None
-    given = Path(encoded.config.features)
-    joint = given.with_name("joint.npy")
-    if not joint.exists():
-        vectors = np.load(given, mmap_mode="r", allow_pickle=False)
-        blocks = [encoder.in_text_space(np.array(vectors[k : k + _ROWS])) for k in range(0, len(vectors), _ROWS)]
-        write_atomically(joint, partial(_save, blocks))
-    ids = given.with_name("features_ids.txt").read_text(encoding="utf-8")
-    write_text(given.with_name("joint_ids.txt"), ids)
-    config = encoded.config.model_copy(update={"features": str(joint)})
+    assert encoded.config.joint is not None
+    joint = Path(encoded.config.joint)
+    ids = EmbeddedFolder(joint.parent).ids_file.read_text(encoding="utf-8")
+    write_text(joint.with_name("joint_ids.txt"), ids)
+    config = encoded.config.model_copy(update={"features": str(joint), "joint": None})
     return replace(encoded, config=config)
 
 
@@ -256,6 +276,16 @@ def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | No
         vectors[source.positions] = done.tables["vector"].array()[done.rows("vector")]
         write_atomically(path, partial(_save, [vectors]))
     return path
+
+
+def _write_joint(encoder: Encoder, features: Path) -> Path:
+    """The pictures of a file of vectors in the space of the encoder's texts, beside it."""
+    joint = EmbeddedFolder(features.parent).joint_file
+    if not joint.exists():
+        vectors = np.load(features, mmap_mode="r", allow_pickle=False)
+        blocks = [encoder.in_text_space(np.array(vectors[k : k + _ROWS])) for k in range(0, len(vectors), _ROWS)]
+        write_atomically(joint, partial(_save, blocks))
+    return joint
 
 
 def _folder(encoder: Encoder, parts: list[str]) -> Path:

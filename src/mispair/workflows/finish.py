@@ -65,7 +65,9 @@ def _estimated_rate(training: Training) -> dict[str, Any]:
     vectors = untrained_vectors(training.data)
     if vectors is None:
         return {}
-    estimate = judge_by_others(vectors.images, vectors.texts, training.data.table.image_rows).estimate
+    estimate = judge_by_others(
+        vectors.images, vectors.texts, training.data.table.image_rows, joint=vectors.joint
+    ).estimate
     interval = (estimate.low, estimate.high)
     rate = {"mismatch_rate": estimate.rate, "mismatch_rate_ci": interval, "conclusive": estimate.conclusive}
     return rate | {"mended": earlier_fix(training.config.data.path)}

@@ -57,18 +57,15 @@ class Subject(Section):
     def of_folder(cls, folder: str) -> Subject:
         """A folder that `mispair embed` wrote. Raises InputError where it is none."""
         files = EmbeddedFolder(Path(os.path.abspath(folder)))
-        about = plain_file(files.about_file, "what made the features of a folder of mispair embed")
-        try:
-            name, output = (json.loads(about.read_text(encoding="utf-8"))[key] for key in ("encoder", "output"))
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{about} is damaged; embed the data again") from None
-        if output != "vector" or not files.texts_file.exists():
+        made_by = files.made_by()
+        if made_by.cells or not files.texts_file.exists():
             raise InputError(
                 f"{folder} holds cells or no vectors of its captions; embed without --cells, with an encoder that"
                 " knows texts"
             )
         config = DataConfig(path=str(files.path))
-        return cls(data=config.model_copy(update={"second": str(files.texts_file)}), origin=config, encoder=str(name))
+        vectors = config.model_copy(update={"second": str(files.texts_file)})
+        return cls(data=vectors, origin=config, encoder=made_by.encoder)
 
     def save(self, folder: Path) -> None:
         write_text(folder / _NAME, self.model_dump_json(indent=2) + "\n")

@@ -138,7 +138,7 @@ def _index_of_encoder(config: DataConfig, folder: Path, verdicts: Verdicts, tell
     assert config.encoder is not None
     index = _usable(folder, open_encoder(config.encoder).fingerprint, verdicts)
     if index is None:
-        raw = config.model_copy(update={"features": None, "second": None, "ids": None})
+        raw = config.model_copy(update={"features": None, "joint": None, "second": None, "ids": None})
         build_encoder_index(raw, folder, Encoding(config.encoder), verdicts, tell)
         index = Index.open(folder)
     return index
