@@ -92,7 +92,7 @@ def _apart(seen: Tensor, said: Tensor, image_of: Rows, trust: Floats, fold: Rows
         if len(taught) > _MOST_PAIRS:
             taught = np.sort(np.random.default_rng(part).permutation(taught)[:_MOST_PAIRS])
         first, row = seen[torch.from_numpy(image_of[taught])], np.unique(image_of[taught], return_inverse=True)[1]
-        width = min(seen.shape[1], said.shape[1])
+        width = max(seen.shape[1], said.shape[1])  # all directions of either side count
         maps, _ = trusted_maps(first, said[taught], row, trust[taught], width, rounds=1, judgings=1)
         a, b = maps[0].map(seen), maps[1].map(said)
         evidence[:, judged] = _scaled(_distances(a, b, image_of[judged], pairs[:, judged]))
