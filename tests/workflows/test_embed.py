@@ -168,7 +168,15 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     (tmp_path / "photos/050.png").symlink_to("/etc/hostname")
     out = tmp_path / "features"
     done = embed(raw.model_copy(update={"missing": "skip"}), HOW, out)
-    names = ["encoder.json", "failed.csv", "features.npy", "features_ids.txt", "joint.npy", "pairs.parquet", "texts.npy"]
+    names = [
+        "encoder.json",
+        "failed.csv",
+        "features.npy",
+        "features_ids.txt",
+        "joint.npy",
+        "pairs.parquet",
+        "texts.npy",
+    ]
     assert sorted(file.name for file in out.iterdir()) == names
     assert json.loads((out / "encoder.json").read_text())["encoder"] == "colours"
     with (out / "failed.csv").open() as stream:
