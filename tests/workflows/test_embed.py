@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mispair.config.choose import choose
 from mispair.data import DataConfig, open_split
+from mispair.data.untrained import untrained_vectors
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
 from mispair.encoders.protocol import EncoderOutput
 from mispair.errors import InputError
+from mispair.workflows import audit_pictures as audit_pictures_module
 from mispair.workflows import embed as module
 from mispair.workflows.audit_pictures import audit_pictures
 from mispair.workflows.embed import Encoding, encode_data, needs_encoding, with_features
@@ -300,3 +303,48 @@ def test_tar_shards_are_judged_fixed_and_trained_on(
     for k, name in enumerate(after.table.image_ids or ()):
         assert np.array_equal(after.image_batch([k])[0], before.image_batch([rows[name]])[0])
     assert sorted(path.name for path in fixed.iterdir()) == ["fix.patch", "test.tar", "train.tar"]
+
+
+def test_pictures_among_the_texts_are_at_hand_where_pairs_are_judged(raw: DataConfig, tmp_path: Path) -> None:
+    config = with_features(raw, HOW)
+    every, some = open_split(config, "all"), open_split(config.model_copy(update={"limit": 7}), "all")
+    assert every.joint is not None
+    assert some.joint is not None
+    assert np.allclose(every.joint.take(np.arange(96))[0], every.image_batch(np.arange(96))[0])  # colours are colours
+    assert np.array_equal(some.joint.take(np.arange(7))[0], every.joint.take(np.arange(7))[0])
+    known = untrained_vectors(every)
+    assert known is not None
+    assert known.joint is not None
+    assert len(known.joint) == 96
+    assert open_split(with_features(raw, WORDS), "all").joint is None, "words have no space of the encoder's"
+    np.save(tmp_path / "other.npy", np.zeros((95, 3), np.float32))
+    with pytest.raises(InputError, match="95 rows 3 wide, but there are 96 rows"):
+        open_split(config.model_copy(update={"joint": str(tmp_path / "other.npy")}), "all")
+
+
+def test_a_folder_of_features_is_read_as_the_pictures_it_came_from(raw: DataConfig, tmp_path: Path) -> None:
+    out = tmp_path / "features"
+    embed(raw, HOW, out)
+    read = with_features(DataConfig(path=str(out)))
+    assert (read.encoder, read.cells) == ("colours", False)
+    assert (read.second, read.joint) == (str(out / "texts.npy"), str(out / "joint.npy"))
+    assert choose(read).values["model"]["name"] == "dual"
+    words = with_features(DataConfig(path=str(out)), WORDS)
+    assert (words.second, words.joint) == (None, None)
+    np.save(tmp_path / "mine.npy", np.zeros((96, 3), np.float32))
+    own = with_features(DataConfig(path=str(out), second=str(tmp_path / "mine.npy")))
+    assert (own.second, own.joint) == (str(tmp_path / "mine.npy"), None)
+    (out / "encoder.json").write_text('{"encoder": 7}')
+    with pytest.raises(InputError, match="damaged; embed the data again"):
+        with_features(DataConfig(path=str(out)))
+
+
+def test_without_training_which_pictures_are_alike_counts_too(raw: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    files = audit_pictures_module.quick_audit_files
+    monkeypatch.setattr(
+        audit_pictures_module, "quick_audit_files", lambda *a, **k: asked.append(k["seen"]) or files(*a, **k)
+    )
+    audit_pictures(raw, HOW)
+    assert asked[0].name == "features.npy"
+    assert np.load(asked[0]).shape == (96, 3)
