@@ -12,6 +12,7 @@ import pytest
 
 from mispair.config.choose import choose
 from mispair.data import DataConfig, open_split
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.untrained import untrained_vectors
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
@@ -348,3 +349,14 @@ def test_without_training_which_pictures_are_alike_counts_too(raw: DataConfig, m
     audit_pictures(raw, HOW)
     assert asked[0].name == "features.npy"
     assert np.load(asked[0]).shape == (96, 3)
+
+
+def test_a_folder_of_features_is_judged_as_its_pictures_are(raw: DataConfig, tmp_path: Path) -> None:
+    embed(raw, HOW, tmp_path / "features")
+    folder, pictures = audit_pictures(DataConfig(path=str(tmp_path / "features"))), audit_pictures(raw, HOW)
+    assert np.array_equal(folder.p_mismatch, pictures.p_mismatch)
+    assert folder.table["image_id"].to_pylist() == pictures.table["image_id"].to_pylist()
+    folder.fix("drop", tmp_path / "clean")
+    files = EmbeddedFolder(tmp_path / "features")
+    clean = DataConfig(path=str(tmp_path / "clean"), features=str(files.features_file), ids=str(files.ids_file))
+    assert len(open_split(clean, "all")) == 96 - int(folder.is_mismatch_issue.sum())

@@ -185,17 +185,17 @@ def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], p
 
 
 def _is_pictures(files: dict[str, Any]) -> bool:
-    """Whether TARGET is data with pictures and no features: then an encoder can judge it as it is."""
+    """Whether TARGET is data with pictures, or what an encoder made of them: then the encoder can judge it as it is."""
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
-    from mispair.workflows.embed import needs_encoding
+    from mispair.workflows.embed import embedded_before, needs_encoding
 
     path = Path(files["path"])
     config = data_options.data_config(**files)
     if RunFolder(path).begun or not path.exists() or not any(reader.recognises(config) for reader in READERS):
         return False
     try:
-        return needs_encoding(config)
+        return needs_encoding(config) or embedded_before(config, texts=True).joint is not None
     except InputError:
         if "images" in files:
             raise
@@ -214,12 +214,15 @@ def _refuse_training_only(
 
 def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLine) -> Verdicts:
     from mispair.workflows.audit_pictures import audit_pictures
+    from mispair.workflows.embed import embedded_before
 
+    config = data_options.data_config(**files)
+    encoder = embedded_before(config).encoder or how.encoder
     typer.echo(
-        f"judged by the encoder '{how.encoder}' alone: nothing is trained on this data (--train does, and sees more)",
+        f"judged by the encoder '{encoder}' alone: nothing is trained on this data (--train does, and sees more)",
         err=True,
     )
-    return audit_pictures(data_options.data_config(**files), how, tell=progress)
+    return audit_pictures(config, how, tell=progress)
 
 
 def _refuse_data(target: str) -> None:
