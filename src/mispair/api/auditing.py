@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from mispair.auditing.fixing import Fixed
     from mispair.auditing.verdicts import Verdicts
     from mispair.data import DataConfig, PairData
-    from mispair.models import InputSizes
     from mispair.protocols import RetrievalModel
-    from mispair.section import Section
     from mispair.workflows.report.verdicts import VerdictsWithReport
     from mispair.workflows.trained_run import TrainedRun
 
     PathLike = str | os.PathLike[str]
-    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
 
 
 def audit(
