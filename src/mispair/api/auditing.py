@@ -69,8 +69,8 @@ def quick_audit(
             (read in blocks), tensors, or columns with one array in each row.
         captions, image_ids: (n,) to be shown in the verdicts. Rows with the same image id are one image with several
             captions.
-        table: a pandas or polars frame, a pyarrow table or a Hugging Face data set; the four above may then be names
-            of its columns.
+        table: a pandas or polars frame, a pyarrow table, a Hugging Face data set or a dictionary of columns; the four
+            above may then be names of its columns.
         tell: called with what is being done, how much of it is done, and how much there is.
 
     Returns:

@@ -108,4 +108,4 @@ def _names_beside(path: list[str], values: dict[str, Any]) -> dict[str, str]:
             sections = [(METHODS if step == "method" else MODELS).config_of(values[step]["name"])]
         else:
             sections = [inner for section in sections for inner in sections_at(section, step)]
-    return names_at(sections, deeper=len(path) > 1)
+    return names_at(sections)
