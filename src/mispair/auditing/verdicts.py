@@ -85,7 +85,7 @@ class Verdicts:
     @overload
     def __getitem__(self, pair: slice) -> list[Verdict]: ...
 
-    def __getitem__(self, pair: int | slice) -> Verdict | list[Verdict]:
+    def __getitem__(self, pair: Any) -> Verdict | list[Verdict]:
         """The verdict on one pair, by its row in the data, or those of a slice; negative rows count from the end."""
         if isinstance(pair, slice):
             return [Verdict(**row) for row in self.table.take(pa.array(range(len(self))[pair], pa.int64())).to_pylist()]

@@ -125,9 +125,11 @@ def _tables(data: PairVectors, frame: Frame, judged: Judged, proposals: Proposal
     )
     for start in range(0, len(data), _CHUNK):
         here = slice(start, min(start + _CHUNK, len(data)))
-        above = judged.caption_above[here], judged.image_above[here]
-        ranks = (1 + np.rint(landmarks * scale).astype(np.int64) for landmarks in above)
-        yield verdict_rows(np.arange(here.start, here.stop), shown, p, judged.score[here], *ranks, proposals, look)
+        caption_rank, image_rank = (
+            1 + np.rint(above[here] * scale).astype(np.int64) for above in (judged.caption_above, judged.image_above)
+        )
+        pairs, score = np.arange(here.start, here.stop), judged.score[here]
+        yield verdict_rows(pairs, shown, p, score, caption_rank, image_rank, proposals, look)
 
 
 def _texts(names: Sequence[str] | None, rows: NDArray[np.int64]) -> pa.Array:
