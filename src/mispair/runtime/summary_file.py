@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class _Typed(BaseModel):
-    """Another version may say more."""
+    """Known values have their type; what another version adds is kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
