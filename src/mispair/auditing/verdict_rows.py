@@ -18,16 +18,16 @@ from mispair.auditing.similarity import Rows
 from mispair.auditing.verdict_table import SCHEMA
 
 Floats = NDArray[np.float64]
-Texts = Callable[[Rows], pa.Array]  # pairs (n,) -> n texts
+TextsOf = Callable[[Rows], pa.Array]  # pairs (n,) -> n texts
 
 
 @dataclass(frozen=True)
 class PairTexts:
     """What people know pairs by: the id of a pair, the id of its image, its caption."""
 
-    pair_ids: Texts
-    image_ids: Texts
-    captions: Texts
+    pair_ids: TextsOf
+    image_ids: TextsOf
+    captions: TextsOf
 
 
 def verdict_rows(
@@ -75,6 +75,6 @@ def look_order(p: Floats) -> Rows:
     return place
 
 
-def _texts_where(texts: Texts, pairs: Rows) -> pa.Array:
+def _texts_where(texts: TextsOf, pairs: Rows) -> pa.Array:
     """The texts of these pairs; none where the pair is -1."""
     return pc.if_else(pa.array(pairs >= 0), texts(pairs.clip(min=0)), pa.scalar(None, pa.string()))
