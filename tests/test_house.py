@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
+
+from mispair.runtime.machine import inspect_machine
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -93,3 +96,27 @@ def test_every_file_that_is_named_exists() -> None:
         if not (ROOT / (match[1] or f"src/mispair/{match[2]}")).is_file()
     }
     assert missing <= {"CONTRIBUTING.md: src/mispair/models/x.py"}  # the one that a reader is to write
+
+
+def test_the_extras_are_known_to_the_doctor_and_run_by_every_check() -> None:
+    """An extra that `mispair doctor` does not name cannot be missed, and one that no check installs is not tested."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = project.split("[project.optional-dependencies]")[1].split("\n[")[0]
+    extras = set(re.findall(r"^(\w+) = ", section, re.M)) - {"browser", "docs"}  # tools with targets of their own
+    known = {check.name for check in inspect_machine(ROOT)}
+    assert {f"extra [{name}]" for name in extras} <= known
+    (tools,) = re.findall(r"^TOOLS := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert set(tools.split(",")) == extras
+    assert f"-e '.[{tools}]'" in (ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8")
+
+
+def test_the_matrix_of_checks_spans_what_is_supported() -> None:
+    """The oldest and the newest Python and torch that the project says it takes."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    checks = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    matrix = checks["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", project)
+    assert f'requires-python = ">={matrix["python"][0]}"' in project
+    (pinned,) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)
+    assert matrix["torch"][-1] == pinned.split("+")[0]
+    assert f'"torch>={matrix["torch"][0].rpartition(".")[0]},' in project

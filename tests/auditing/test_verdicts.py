@@ -76,6 +76,8 @@ def test_one_verdict_is_a_record(found):
     for wrong in (211, -212):
         with pytest.raises(IndexError, match="211 pairs"):
             found[wrong]
+    with pytest.raises(TypeError, match="a column is verdicts.column"):
+        found["p_mismatch"]
 
 
 def test_it_shows_itself_in_a_few_lines(found):

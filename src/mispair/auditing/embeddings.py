@@ -6,7 +6,7 @@ Letters: n rows, d width.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ class GivenPairs:
         given = getattr(self, role)
         if not isinstance(given, str):
             return given
+        if self.table is None and given.endswith(".npy"):
+            raise InputError(f"{role} is the name of a file: open it with numpy.load({given!r}, mmap_mode='r')")
         if self.table is None:
             raise InputError(f"{role} is {given!r}, the name of a column: give the table it stands in too (table=)")
         return pick_column(self.table, given, role)
@@ -141,8 +143,9 @@ def number_images(ids: Sequence[str]) -> tuple[list[str], NDArray[np.int64], NDA
 
 
 def pick_column(table: Any, name: str, role: str) -> Any:
-    """Column `name` of a pandas or polars frame, a pyarrow table or a Hugging Face data set."""
+    """Column `name` of a pandas or polars frame, a pyarrow table, a Hugging Face data set or a mapping of columns."""
     columns: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    columns = table.keys() if isinstance(table, Mapping) else columns
     names = [str(column) for column in columns]
     if name not in names:
         raise InputError(f"{role}: the table has no column {name!r}; its columns are {', '.join(names) or 'none'}")

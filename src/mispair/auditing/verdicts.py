@@ -85,10 +85,12 @@ class Verdicts:
     @overload
     def __getitem__(self, pair: slice) -> list[Verdict]: ...
 
-    def __getitem__(self, pair: int | slice) -> Verdict | list[Verdict]:
+    def __getitem__(self, pair: Any) -> Verdict | list[Verdict]:
         """The verdict on one pair, by its row in the data, or those of a slice; negative rows count from the end."""
         if isinstance(pair, slice):
             return [Verdict(**row) for row in self.table.take(pa.array(range(len(self))[pair], pa.int64())).to_pylist()]
+        if isinstance(pair, str):
+            raise TypeError(f"verdicts[17] is a pair by its row; a column is verdicts.column({pair!r})")
         if not -len(self) <= pair < len(self):
             raise IndexError(f"there are {len(self):,} pairs, so no pair {pair}")
         return Verdict(**self.table.slice(pair % len(self), 1).to_pylist()[0])
@@ -187,6 +189,12 @@ class Verdicts:
             data: where the data lies, for verdicts on arrays in memory or data that was moved.
             threshold: p_mismatch above which a pair counts as mismatched.
             min_weight, min_gain: of a proposal, below which it counts as none.
+
+        Returns:
+            How many pairs there were, were kept and were changed, and the folder.
+
+        Example:
+            >>> verdicts.fix("drop", "clean", data="pairs.csv").kept
         """
         from mispair.auditing.fixing import fix_data
 

@@ -76,7 +76,7 @@ def _fix(
     as_json: bool,
 ) -> None:
     from mispair.auditing.fixing import fix_data
-    from mispair.auditing.fixing.actions import ACTIONS
+    from mispair.auditing.fixing.actions import ACTIONS, CHOOSING, PROPOSING
     from mispair.auditing.fixing.expectation import advise
     from mispair.auditing.verdicts import Verdicts
 
@@ -117,12 +117,12 @@ def _fix(
     if fixed.unjudged:
         others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
         console.print(f"{fixed.unjudged:,} more {others}.")
-    if action != "weight" and fixed.wrong is not None:
+    if action in CHOOSING and fixed.wrong is not None:
         # What people decided moves every probability, so before and after are told by the same ones.
         before = verdicts.facts.rate if decisions is None else float(verdicts.p_mismatch.mean())
         new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
         console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {before:.1%}.")
-    if action in ("rematch", "swap"):
+    if action in PROPOSING:
         console.print(advise(verdicts))
     console.print(f"Train on it: mispair train {fixed.train}")
     console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")

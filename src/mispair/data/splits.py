@@ -17,17 +17,14 @@ from mispair.data.readers.dispatch import given_pairs, open_source, train_captio
 from mispair.data.source import Source
 from mispair.data.vocabulary import TokenStore, Vocabulary
 from mispair.errors import InputError
-from mispair.progress import Progress
 
 
-def open_pairs(
-    config: DataConfig, split: str, progress: Progress | None = None
-) -> tuple[Source, PairTable, str | None]:
+def open_pairs(config: DataConfig, split: str) -> tuple[Source, PairTable, str | None]:
     """One split as it lies there, its pairs after noise (train alone), and the hash of that noise.
 
     Nothing is refused: a table may have no features, and its words have no numbers yet.
     """
-    source = open_source(config, split, progress)
+    source = open_source(config, split)
     pairs = given_pairs(source)
     if config.noise is None or split != "train":
         return source, pairs, None
@@ -36,14 +33,12 @@ def open_pairs(
     return source, pairs.truly_matched() if config.noise.oracle else pairs, index.hash
 
 
-def open_split(
-    config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None, progress: Progress | None = None
-) -> PairData:
+def open_split(config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None) -> PairData:
     """One split, ready to use: words numbered, noise applied (to train alone), features still on disk.
 
     The vocabulary is the given one, else the file the configuration names, else made from the train captions.
     """
-    source, pairs, noise_hash = open_pairs(config, split, progress)
+    source, pairs, noise_hash = open_pairs(config, split)
     if config.live:
         return _open_live(config, source, pairs, noise_hash)
     if source.images is None:

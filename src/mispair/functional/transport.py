@@ -3,7 +3,7 @@
 Letters: n images (rows), m captions (columns), p (n,) and q (m,) their masses, ρ the mass to move, λ the entropy
 weight, C (n, m) the cost. Potentials are kept divided by λ: plan = exp(f_i + g_j - C_ij / λ).
 
-Three ways to ask (L2RM, Eq. 7-9 and Appendix A):
+Three ways to ask (L2RM, Eq. 7-9 and Appendix A; full transport, Eq. 1, is `mass` 1):
 
 - `entropy_on="extended"`, the default and what the published solver optimises: a dummy row and column take the
   untransported mass, and the entropy of that slack counts too (Appendix A, Algorithm 2).
@@ -44,7 +44,7 @@ def partial_transport(
     stop: Literal["marginals", "potentials"] = "marginals",
     validate: bool = True,
 ) -> Alignment:
-    """Move `mass` from images to captions as cheaply as entropy `λ` allows (L2RM Eq. 7-9, Algorithm 2).
+    """Move `mass` from images to captions as cheaply as entropy `λ` allows (L2RM Eq. 7-9, Eq. 1; Algorithm 2).
 
     Args:
         cost: (..., n, m), finite; leading dimensions are independent problems, solved together.

@@ -21,7 +21,10 @@ MOST_BYTES = 256 << 20
 MOST_PIXELS = (
     120_000_000  # above nearly every camera's; a file of a few kilobytes can claim far more and fill the memory
 )
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+FORMATS = {  # as Pillow calls them -> how their files end
+    "JPEG": (".jpg", ".jpeg"), "PNG": (".png",), "WEBP": (".webp",), "GIF": (".gif",), "BMP": (".bmp",),
+    "TIFF": (".tif", ".tiff"), "PPM": (".ppm",),
+}  # fmt: skip
 _ORIENTATION = 0x0112  # the EXIF tag; its values 2 to 8 say how to turn the picture upright
 
 
@@ -63,7 +66,7 @@ def decode(data: bytes, side: int = 0) -> Image | Broken:
     if len(data) > MOST_BYTES:
         return _too_many_bytes(len(data))
     try:
-        picture = Image.open(io.BytesIO(data), formats=FORMATS)
+        picture = Image.open(io.BytesIO(data), formats=tuple(FORMATS))
     except UnidentifiedImageError:
         return Broken(_not_a_picture(data))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):  # the warning where it is made an error

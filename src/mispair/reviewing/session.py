@@ -43,13 +43,12 @@ class ReviewSession:
         folder: Path,
         verdicts: Verdicts,
         decisions: Path | None = None,
-        seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.verdicts, self._clock = verdicts, clock
         self.log = DecisionLog(decisions or folder / FILE, audit_identity(verdicts), len(verdicts))
         self._p = verdicts.p_mismatch
-        self.queue = ReviewQueue(self._p, verdicts.column("look"), seed)
+        self.queue = ReviewQueue(self._p, verdicts.column("look"))
         self.queue.take_up(self.log.standing)
         self.queue.ask_again(disagreements(self.log.standing))
 

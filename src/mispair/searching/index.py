@@ -145,6 +145,8 @@ class Index:
             queries: (q, D) vectors of the same space; they need not have unit length.
             only: (N,) which pairs may be answered (`Metadata.where`); None: all.
         """
+        if side not in self.vectors:
+            raise InputError(f"there is no side {side!r} of an index; it is {' or '.join(self.vectors)}")
         queries = _unit(np.atleast_2d(np.asarray(queries, np.float64)))
         if queries.ndim != 2 or queries.shape[1] != self.manifest.width:
             raise InputError(

@@ -121,11 +121,11 @@ def search_vector(
 def search_pair(
     index: Index, pair: int, k: int = 10, by: Side = "images", side: Side = "images", only: Mask | None = None
 ) -> SearchResult:
-    """What is nearest to the image or the text (`by`) of a pair of the index, itself left out."""
+    """What is nearest to the image or the text (`by`) of a pair of the index; its own image or text is left out."""
     if not 0 <= pair < len(index):
         raise InputError(f"there is no pair {pair}; pairs go from 0 to {len(index) - 1:,}")
     hits = _hits(index, np.asarray(index.vectors[by][pair], np.float32), side, k + 1, only)
-    if side == "images" and by == "images":
+    if side == "images":
         image = index.image_of[pair]
         hits = tuple(hit for hit in hits if index.image_of[hit.pair] != image)
     else:

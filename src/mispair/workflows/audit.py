@@ -61,13 +61,17 @@ def audit(
         if data is not None and (isinstance(data, DataConfig) or not _same_place(config, os.fspath(data))):
             config = other_data(judge_with, data, tell)
         return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
+    models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]
+    strange = [model for model in models if not hasattr(model, "encode_images")]
+    if strange:
+        got = type(strange[0]).__name__
+        raise InputError(f"pairs are judged by a run folder, by what mispair.load gave or by models, got {got}")
     if not isinstance(data, PairData):
         raise InputError(
             "models alone do not say what to judge: give the pairs too, opened with mispair.data.open_split"
         )
     if folds is not None:
         raise InputError("cross-fitting trains again, so it needs a run, not models")
-    models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]
     return _with_models(models, data, truth, tell)
 
 

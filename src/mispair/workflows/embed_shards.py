@@ -64,6 +64,8 @@ def merge_embedded(folders: list[Path], out: Path) -> tuple[int, int]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not folders:
+        raise InputError("name the folders of all shards to make one of: mispair embed --shard i/n writes them")
     parts = sorted((_read(folder) for folder in folders), key=lambda part: part.shard)
     _refuse_unfit(parts)
     with make_atomically(out) as hidden:

@@ -86,19 +86,13 @@ def _split_summary(training: Training) -> dict[str, Any]:
 
 
 def _noise(training: Training) -> dict[str, Any]:
+    """What was mismatched on purpose: a sentence, the share, by which protocol, and the hash of the index."""
     truth, noise = training.data.table.truth, training.config.data.noise
     if truth is None or noise is None:
         return {"text": "as the data came", "rate": None, "hash": None}
     rate = float(truth.mismatched.mean())
-    kind = (
-        "index file"
-        if noise.index
-        else "shift"
-        if noise.shift
-        else "repeat"
-        if noise.repeat
-        else f"{noise.protocol} protocol"
-    )
+    kinds = {"index file": noise.index, "shift": noise.shift, "repeat": noise.repeat}
+    kind = next((name for name, asked in kinds.items() if asked), f"{noise.protocol} protocol")
     short = (training.data.noise_hash or "")[:16]
     return {
         "text": f"{rate:.3f} of the pairs mismatched on purpose ({kind}), hash `{short}`",

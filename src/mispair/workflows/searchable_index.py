@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class SearchableIndex(Index):
-    """An open index that answers words and pictures; what `mispair.index` and `mispair.open_index` return."""
+    """An open index that answers words and pictures; what `mispair.index` and `mispair.open_index` return.
+
+    Example:
+        >>> mp.open_index("index").search("two dogs in the snow", k=3).hits
+    """
 
     @cached_property
     def encoder(self) -> IndexQueries:

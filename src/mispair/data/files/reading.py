@@ -121,7 +121,7 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 
 
 def shorten(names: list[str], most: int = 3) -> str:
-    """'a', 'b', 'c' and 9 more."""
+    """The first `most` names, quoted, and how many more there are: 'a', 'b', 'c' and 9 more."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 

@@ -86,5 +86,5 @@ def _look(data: bytes | Broken) -> tuple[str, int, int] | Broken:
     decoded = decode(data, _SMALL)
     if isinstance(decoded, Broken):
         return decoded
-    with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+    with Image.open(io.BytesIO(data), formats=tuple(FORMATS)) as picture:
         return str(picture.format).lower(), *picture.size

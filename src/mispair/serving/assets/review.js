@@ -141,8 +141,9 @@ $("name-form").addEventListener("submit", (event) => {
 });
 addEventListener("keydown", (event) => {
   if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const kinds = { 1: "right", 2: "wrong", 3: "proposal", e: "edit", s: "skip" };
-  if (event.key in kinds) { event.preventDefault(); answer(kinds[event.key]); }
+  const pressed = [...document.querySelectorAll("button[data-answer]")]
+    .find((button) => button.querySelector("kbd").textContent === event.key);
+  if (pressed) { event.preventDefault(); answer(pressed.dataset.answer); }
   else if (event.key === "u") undo();
   else if (event.key === "?") $("legend").showModal();
 });

@@ -81,7 +81,7 @@ def page_of_audit(
 
 @dataclass(frozen=True)
 class _Pictured:
-    """What a person says about pictures."""
+    """Where a person says the pictures are, and whether names may lead out of that folder."""
 
     folder: Path | None
     allow_outside: bool
@@ -215,7 +215,7 @@ def _judged_by_run(
 def _training_parts(
     run: training.RunRecord, audit: Verdicts | None, judged: JudgedPairs | None, missing: list[str]
 ) -> dict[str, Any]:
-    """The parts that need no model."""
+    """The sections about the training, made of the run's files alone; what is not there is named in `missing`."""
     costs, ranked = training.costs(run), training.ranked(run)
     if run.splits and not costs:
         missing.append("Transport costs: this run recorded none.")
