@@ -13,6 +13,7 @@ from mispair.cli.options import shards as shard_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -128,6 +129,8 @@ def audit(
         else:
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
+            if not train and target != "scenes" and is_missing(target):
+                raise InputError(f"{does_not_exist(target)}; expected a run folder, or data with --images or --train")
             files = {"path": target, **({"second": second} if second is not None else {}), **described}
             raw = not train and data is None and _is_pictures(files)
             if data is None and described and not train and not raw:

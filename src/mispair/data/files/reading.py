@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist
 
 _NOT_WINDOWS = frozenset(b"\x81\x8d\x8f\x90\x9d")  # bytes that mean nothing in cp1252
 
@@ -42,7 +43,7 @@ def reading(file: Path, what: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"{file} does not exist; expected {what}, so check the path") from None
+        raise InputError(f"{does_not_exist(file)}; expected {what}, so check the path") from None
     except PermissionError:
         raise InputError(f"{file} may not be read (no permission); expected {what}, so try: chmod +r {file}") from None
     except NotADirectoryError:

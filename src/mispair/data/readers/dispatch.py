@@ -27,6 +27,7 @@ from mispair.data.readers.tar_shards import TarShards
 from mispair.data.readers.token_ids import TokenIdFolder
 from mispair.data.source import Source
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.progress import Progress
 
 # The first that recognises the data reads it. A new format is one file beside this one and one entry here.
@@ -107,8 +108,8 @@ def reader_of(config: DataConfig) -> Reader:
             f"{path} holds no data mispair knows; expected pictures, a table ({', '.join(TABLES)}), tar shards,"
             f" train_ims.npy and train_caps.txt, or {a}.npy and {b}.npy, or a.npy and b.npy"
         )
-    if not os.path.lexists(path):
-        raise InputError(f"{path} does not exist; expected a folder, a table, a .tar, an .npy or the word scenes")
+    if is_missing(path):
+        raise InputError(f"{does_not_exist(path)}; expected a folder, a table, a .tar, an .npy or the word scenes")
     raise InputError(
         f"{path} is nothing mispair reads; expected a folder, a table"
         f" ({', '.join(TABLES)}), a .tar, a .json or .token of captions, or an .npy"
