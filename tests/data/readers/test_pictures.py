@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mispair.data import DataConfig, list_data_splits, open_source, open_split
+from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken
 from tests.data.picture_formats import CAPTIONS, COUNT, MAKERS, NAMES
@@ -226,3 +227,19 @@ def test_a_tar_cut_off_after_it_was_opened_gives_no_half_pictures(tmp_path: Path
         file.truncate(600)
     read = [pictures.read(row) for row in range(2)]
     assert all(isinstance(one, Broken) and "truncated" in one.reason for one in read)
+
+
+@pytest.mark.parametrize("where", ["folder", "tar"])
+def test_names_of_pictures_that_are_no_text_are_refused(tmp_path: Path, where: str) -> None:
+    """A file named in Latin-1: its bytes go into no table and no list of ids."""
+    names = {f"{k}\udce9.png": picture(k) for k in range(3)} | {f"{k}\udce9.txt": b"a dog" for k in range(3)}
+    data = tmp_path / "data"
+    if where == "folder":
+        data.mkdir()
+        for name, content in names.items():
+            (data / name).write_bytes(content)
+    else:
+        data = write_tar(tmp_path / "data.tar", names)
+    for read in (open_source, open_pairing):
+        with pytest.raises(InputError, match=r"the name of the picture 0\\xe9.* is not UTF-8; rename it"):
+            read(DataConfig(path=str(data)), "all")
