@@ -82,7 +82,7 @@ def read_lines(path: str | os.PathLike[str], what: str) -> Lines:
         return Lines([line.rstrip("\r") for line in lines])
     except UnicodeDecodeError:
         decoded = [decode_line(line).rstrip("\r") for line in raw]
-        return Lines(decoded, tuple(k for k, line in enumerate(raw, 1) if not _is_utf8(line)))
+        return Lines(decoded, tuple(k for k, line in enumerate(raw, 1) if not is_utf8(line)))
 
 
 def decode_line(line: bytes) -> str:
@@ -127,7 +127,8 @@ def shorten(names: list[str], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def _is_utf8(line: bytes) -> bool:
+def is_utf8(line: bytes) -> bool:
+    """Whether these bytes are text as everybody writes it today."""
     try:
         line.decode()
     except UnicodeDecodeError:
