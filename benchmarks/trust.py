@@ -32,7 +32,7 @@ from mispair.data.untrained import untrained_vectors
 from mispair.functional.detection import auroc, calibration_error
 from mispair.functional.judged_by_others import judge_by_others
 from mispair.functional.mismatch_rate import MismatchEstimate
-from mispair.workflows.embed import embedded_before
+from mispair.workflows.embedded_before import embedded_before
 
 RATES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 SETS = {"choosing": worlds.CHOOSING, "kept": worlds.KEPT, "beyond": worlds.BEYOND}

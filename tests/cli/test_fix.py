@@ -126,6 +126,17 @@ def test_pairs_nobody_judged_are_counted_apart(tmp_path: Path, mispair: Run) -> 
     assert "10 pairs" not in ran.out, "eleven are back"
 
 
+def test_what_a_drop_leaves_is_not_known_where_the_audit_could_not_tell(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev"))
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    assert "Expect " in mispair("fix", audit, "--action", "drop", "-o", tmp_path / "known").out
+    told = Verdicts.load(audit)
+    Verdicts(told.table, replace(told.facts, conclusive=False)).save(tmp_path / "open")
+    out = mispair("fix", tmp_path / "open", "--action", "drop", "-o", tmp_path / "unknown").out
+    assert "Expect " not in out
+    assert "How many of them are wrong cannot be told" in " ".join(out.split())
+
+
 def test_a_list_of_captions_loses_some(tmp_path: Path, mispair: Run) -> None:
     rows = [{"image": f"im{k}", "captions": [f"a {k}", f"b {k}"]} for k in range(6)]
     path = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])

@@ -150,13 +150,13 @@ def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatc
         (["train", "-o", whole], "already holds a run"),
         (["train", "--resume", tmp_path], "is not a run folder"),
         (["train", "--resume", whole, "--epochs", "9"], "--resume goes on with a run as it was"),
-        (["train", "--config", tmp_path / "none.yaml"], "there is no configuration file"),
+        (["train", "--config", tmp_path / "none.yaml"], "does not exist"),
         (["train", "--set", "engine.precision=fp16"], "fp16 needs a CUDA device"),
         (["train", "--set", "train.batch_size=100000"], "fewer than one batch of 100000"),
         (["evaluate", tmp_path], "is not a run folder"),
         (["evaluate", whole, "--folds", "7"], "folds must divide"),
         (["evaluate", whole, "--split", "nonsense"], "nonsense"),
-        (["runs", tmp_path / "nowhere"], "there is no folder"),
+        (["runs", tmp_path / "nowhere"], "does not exist"),
         (["runs", tmp_path], "holds no runs"),
     ]
     before = sorted(tmp_path.iterdir())

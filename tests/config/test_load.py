@@ -96,7 +96,7 @@ def test_a_broken_file_gets_one_sentence(tmp_path, content, message):
 
 
 def test_a_missing_file_gets_one_sentence(tmp_path):
-    with pytest.raises(ValueError, match="there is no configuration file"):
+    with pytest.raises(ValueError, match=r"none\.yaml does not exist; expected a configuration"):
         load_config(tmp_path / "none.yaml")
 
 

@@ -125,7 +125,7 @@ def test_what_does_not_fit_costs_a_sentence(tmp_path, mispair):
     refused("a shard is i/n", *what, *files, "--shard", "two", "--statistics", place)
     refused("a shard needs both options", *what, *files, "--shard", "1/2")
     refused("leave training", *what, *files, "--shard", "1/2", "--statistics", place, "--truth")
-    refused("is no folder", "merge", place)
+    refused("does not exist", "merge", place)
     assert mispair(*what, *files, "--shard", "1/3", "--statistics", place).code == 0
     refused("statistics of 2 of 3 shards are missing: 2/3, 3/3", "merge", place)
     refused("of other data", *what, *others, "--shard", "1/3", "--statistics", place)

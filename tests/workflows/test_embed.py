@@ -13,6 +13,7 @@ import pytest
 from mispair.config.choose import choose
 from mispair.data import DataConfig, open_split
 from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.picture_store import Pictures
 from mispair.data.untrained import untrained_vectors
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
@@ -122,6 +123,44 @@ def test_pictures_that_fail_are_refused_or_left_out(raw: DataConfig, tmp_path: P
     assert np.allclose(data.text_batch(np.arange(94))[0][:, 0], _expected(captions)), "texts stay with their pictures"
     with pytest.raises(InputError, match="has no row in|have no row in"):
         open_split(done.config.model_copy(update={"missing": "refuse"}), "all")
+
+
+def test_a_broken_picture_is_refused_before_any_is_encoded(
+    raw: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "photos/095.png").write_bytes(b"<html>")  # the last
+    encoded: list[int] = []
+    whole = FunctionEncoder.encode_images
+
+    def count(self: FunctionEncoder, prepared: np.ndarray, outputs: tuple[str, ...]) -> object:
+        encoded.append(len(prepared))
+        return whole(self, prepared, outputs)
+
+    monkeypatch.setattr(FunctionEncoder, "encode_images", count)
+    told: list[str] = []
+    with pytest.raises(InputError, match=r"1 picture cannot be decoded \(095.png: .*--missing skip"):
+        encode_data(raw, HOW, lambda what, done, total: told.append(what))
+    assert not encoded
+    assert set(told) == {"looking at pictures"}
+    told.clear()
+    encode_data(raw.model_copy(update={"missing": "skip"}), HOW, lambda what, done, total: told.append(what))
+    assert sum(encoded) == 95
+    assert "looking at pictures" not in told
+
+
+def test_pictures_in_the_cache_are_read_once_a_command(raw: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+    whole = Pictures.read
+
+    def read(self: Pictures, row: int) -> object:
+        reads.append(self.names[row])
+        return whole(self, row)
+
+    monkeypatch.setattr(Pictures, "read", read)
+    encode_data(raw, HOW)
+    first = len(reads)
+    encode_data(raw, HOW)
+    assert (first, len(reads) - first) == (192, 96)  # to look at and to encode; to look whether it is the same
 
 
 def test_addresses_on_the_web_are_not_fetched(tmp_path: Path) -> None:

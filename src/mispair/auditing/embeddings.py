@@ -20,6 +20,7 @@ from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 
 _BLOCK = 8192  # rows converted at a time
+_SHORTEST = 1e-12  # length below which torch divides by this instead
 _SAME = 0.05  # of their length: vectors of one image that differ by more are of two
 
 
@@ -96,8 +97,17 @@ def unit_vectors(name: str, values: Any) -> Tensor:
         if len(wrong):
             row = start + int(wrong[0])
             raise InputError(f"{name} must be finite, but row {row} holds NaN or infinity; encode it again")
-        part.copy_(torch.nn.functional.normalize(part, dim=1))
+        part.copy_(unit_length(part))
     return vectors
+
+
+def unit_length(vectors: Tensor) -> Tensor:
+    """(n, d) at unit length, however long or short they are: the squares of 1e30 or 1e-30 are no float32 numbers."""
+    length = vectors.norm(dim=1, keepdim=True)
+    odd = ~((length > _SHORTEST) & torch.isfinite(length)) & vectors.any(1, keepdim=True)
+    if bool(odd.any()):
+        vectors = torch.where(odd, vectors / vectors.abs().amax(1, keepdim=True), vectors)
+    return torch.nn.functional.normalize(vectors, dim=1)
 
 
 def centre(vectors: Tensor, what: str) -> Tensor:
@@ -170,6 +180,8 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
             raise InputError(
                 f"{name} holds rows that are no vectors of one length; expected one embedding in each row"
             ) from None
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise InputError(f"{name} has masked values; expected all of them, so fill them or leave those pairs out")
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} holds {array.dtype}, not numbers; expected one embedding in each row")
     return array

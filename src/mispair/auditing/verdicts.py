@@ -26,6 +26,7 @@ from mispair.counted import counted, either
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
 from mispair.rate_words import rate_words
+from mispair.yaml_values import shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # rows of a notebook's table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verdict:
     """What the audit says of one pair; the columns of the table, see `verdict_table.SCHEMA`."""
 
@@ -62,6 +63,12 @@ class Verdict:
     look: int
     truth_mismatched: bool | None = None
     proposal_true: bool | None = None
+
+    def __repr__(self) -> str:
+        """One line for a notebook; `dataclasses.asdict` has every column."""
+        rather = "" if self.proposed_caption is None else f", rather {shorten(self.proposed_caption)}"
+        said = f"{self.image_id!r} with {shorten(self.caption)}, p_mismatch {self.p_mismatch:.3f}{rather}"
+        return f"Verdict({self.pair}: {said})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,6 +13,7 @@ from mispair.cli.options import shards as shard_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -128,6 +129,8 @@ def audit(
         else:
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
+            if not train and target != "scenes" and is_missing(target):
+                raise InputError(f"{does_not_exist(target)}; expected a run folder, or data with --images or --train")
             files = {"path": target, **({"second": second} if second is not None else {}), **described}
             raw = not train and data is None and _is_pictures(files)
             if data is None and described and not train and not raw:
@@ -188,7 +191,8 @@ def _is_pictures(files: dict[str, Any]) -> bool:
     """Whether TARGET is data with pictures, or what an encoder made of them: then the encoder can judge it as it is."""
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
-    from mispair.workflows.embed import embedded_before, needs_encoding
+    from mispair.workflows.embed import needs_encoding
+    from mispair.workflows.embedded_before import embedded_before
 
     path = Path(files["path"])
     config = data_options.data_config(**files)
@@ -214,7 +218,7 @@ def _refuse_training_only(
 
 def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLine) -> Verdicts:
     from mispair.workflows.audit_pictures import audit_pictures
-    from mispair.workflows.embed import embedded_before
+    from mispair.workflows.embedded_before import embedded_before
 
     config = data_options.data_config(**files)
     encoder = embedded_before(config).encoder or how.encoder

@@ -124,6 +124,8 @@ def _fix(
         console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {before:.1%}.")
     if action in PROPOSING:
         console.print(advise(verdicts))
+    elif action == "drop" and fixed.wrong is None:
+        console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
     console.print(f"Train on it: mispair train {fixed.train}")
     console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")
 

@@ -14,6 +14,7 @@ from mispair.config.schema import RunConfig
 from mispair.data.section_files import files_found_from, files_of, files_seen_from, place_files
 from mispair.errors import InputError
 from mispair.methods import METHODS
+from mispair.missing_path import does_not_exist
 from mispair.models import MODELS
 from mispair.nested_values import lay_over, parse_assignment
 from mispair.section_errors import first_complaint, names_at, sections_at
@@ -88,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(f"there is no configuration file {path}") from None
+        raise InputError(f"{does_not_exist(path)}; expected a configuration in YAML") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a configuration: {error}") from None
     values = read_yaml(text, str(path), "compare it with the files in configs/")

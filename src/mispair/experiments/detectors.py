@@ -37,9 +37,10 @@ from mispair.experiments.grid import chosen
 from mispair.experiments.spec import Spec, load_spec
 from mispair.functional.detection import best_f1_threshold, detection_metrics
 from mispair.functional.judged_by_others import judge_by_others
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.audit import audit_run
-from mispair.workflows.embed import embedded_before
+from mispair.workflows.embedded_before import embedded_before
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -196,8 +197,8 @@ def run_detectors(
         raise InputError(
             f"experiment {spec.name}: there is no detector {unknown[0]!r}; there are {', '.join(DETECTORS)}"
         )
-    if data != "scenes" and not Path(data).exists():
-        raise InputError(f"there is no data at {data}; --data takes a folder or a table")
+    if data != "scenes" and is_missing(data):
+        raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
     if quick:
         seeds, only = 1, [*spec.quick, *only]
     rows, columns = chosen("row", {r: r for r in spec.rows}, only), chosen("column", {c: c for c in spec.columns}, only)

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.reviewing.decisions import Decision
 from mispair.spreadsheet import QUOTED, as_cell
 
@@ -57,8 +58,10 @@ def read_exchange(path: Path, pairs: int) -> list[Decision]:
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise InputError(f"{path}: decisions are imported from {', '.join(FORMATS)}")
+    if is_missing(path):
+        raise InputError(f"{does_not_exist(path)}; expected decisions that 'mispair review --export' wrote")
     if not path.is_file():
-        raise InputError(f"{path} does not exist, or is not an ordinary file")
+        raise InputError(f"{path} is not an ordinary file; expected decisions that 'mispair review --export' wrote")
     if path.stat().st_size > _MOST_BYTES:
         raise InputError(f"{path} is larger than any review; is it the right file?")
     rows = {".parquet": _from_parquet, ".csv": _from_csv, ".json": _from_tasks}[kind](path)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.searching.inverted import load_inverted, search_inverted
 from mispair.searching.metadata import Metadata
 from mispair.searching.nearest import Vectors, exact_nearest
@@ -185,6 +186,8 @@ class Index:
 
 def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
+    if is_missing(folder):
+        raise InputError(f"{does_not_exist(folder)}; expected an index (mispair index RUN -o INDEX makes one)")
     if not path.is_file():
         raise InputError(f"{folder} is not an index: it has no {MANIFEST} (mispair index RUN -o INDEX makes one)")
     try:

@@ -16,7 +16,7 @@ from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.judge import FEWEST, Floats, judge
-from mispair.auditing.others import said_by_others
+from mispair.auditing.others import said_without_training
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import space_of
 from mispair.auditing.truth import who_belongs, with_truth
@@ -29,7 +29,6 @@ from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
 from mispair.data.splits import open_pairs
-from mispair.data.untrained import untrained_vectors
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
@@ -107,7 +106,7 @@ def audit_run(
         space_of(run.models, data, tell),
         data.table,
         held=held,
-        more_evidence=None if learned and not folds else _untrained_evidence(data),
+        more_evidence=None if learned and not folds else said_without_training(data),
         held_out=held_out(folds, learned) + _unfinished(run),
         learned=learned and not folds,
         features=_features(data.images),
@@ -117,15 +116,6 @@ def audit_run(
         tell=tell,
     )
     return _compared(verdicts, data, config, truth)
-
-
-def _untrained_evidence(data: PairData) -> Callable[[Rows, Rows, Floats], Floats] | None:
-    """What the other pairs say of a cell, by vectors that nothing was trained for; None where there are none."""
-    vectors = untrained_vectors(data)
-    if vectors is None:
-        return None
-    joint = None if vectors.joint is None else torch.from_numpy(vectors.joint)
-    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table, joint)
 
 
 def _learned_from(run: TrainedRun, config: DataConfig) -> bool:

@@ -10,7 +10,8 @@ from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.progress import Tell, silent
-from mispair.workflows.embed import Encoding, embedded_before, encode_jointly
+from mispair.workflows.embed import Encoding, encode_jointly
+from mispair.workflows.embedded_before import embedded_before
 from mispair.workflows.quick_audit import quick_audit_files
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,15 +26,23 @@ from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
-from mispair.encoders.pipeline import EncodingProgress, Encodings, Failure, PictureItem, encode_pictures, encode_texts
+from mispair.encoders.pipeline import (
+    EncodingProgress,
+    Encodings,
+    Failure,
+    PictureItem,
+    encode_pictures,
+    encode_texts,
+    look_at_pictures,
+)
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.workflows.embed_shards import part_of
+from mispair.workflows.embedded_before import FEW_PAIRS, embedded_before
 
 DEFAULT = "basic"
-FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
 _ROWS = 1024  # copied at a time
 
 
@@ -85,28 +92,6 @@ def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Te
     return encode_data(config, encoding or Encoding(config.encoder or DEFAULT, config.cells), tell).config
 
 
-def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig:
-    """A folder that `mispair embed` wrote with what it holds, as the data it came from would be read; else as it is.
-
-    Args:
-        texts: whether captions are read as the encoder's vectors; None: where pairs are few, as everywhere.
-    """
-    files = EmbeddedFolder(Path(config.path))
-    if config.path == "scenes" or config.features is not None or not files.begun:
-        return config
-    made_by = files.made_by()
-    update: dict[str, Any] = {"encoder": made_by.encoder, "cells": made_by.cells}
-    if texts is None:
-        texts = not made_by.cells and len(open_pairing(config, "all").image_of_text) < FEW_PAIRS
-    vectors = str(files.texts_file)
-    if config.second is None and texts and files.texts_file.exists():
-        update["second"] = vectors
-    second = update.get("second", config.second)
-    if second is not None and os.path.realpath(second) == os.path.realpath(vectors) and files.joint_file.exists():
-        update["joint"] = str(files.joint_file)
-    return config.model_copy(update=update)
-
-
 def encode_data(
     config: DataConfig,
     encoding: Encoding,
@@ -129,8 +114,8 @@ def encode_data(
     assert source.pictures is not None
     encoder = open_encoder(encoding.encoder, device=encoding.device)
     output = "cells" if encoding.cells else "vector"
-    done = _encode_pictures(encoder, source.pictures, output, encoding, tell)
-    _refuse_failed(config, done)
+    done = _encode_pictures(config, encoder, source.pictures, output, encoding, tell)
+    _refuse_failed(config, done.failed, len(done.keys))
     ids = list(source.image_ids or ())
     features = _write_pictures(done, output, encoder, ids, folder)
     update: dict[str, Any] = {"features": str(features), "ids": None}
@@ -208,34 +193,33 @@ def _open_raw(config: DataConfig) -> Source:
     return source
 
 
-def _encode_pictures(encoder: Encoder, pictures: Pictures, output: str, encoding: Encoding, tell: Tell) -> Encodings:
+def _encode_pictures(
+    config: DataConfig, encoder: Encoder, pictures: Pictures, output: str, encoding: Encoding, tell: Tell
+) -> Encodings:
     # Cells bring the vector along: it costs nothing while the network runs, and an audit or a search will ask for it.
     outputs = (output, "vector") if output == "cells" and "vector" in encoder.images else (output,)
-    return encode_pictures(
-        encoder,
-        _items(pictures),
-        cache_folder(),
-        outputs,
-        total=len(pictures),
-        batch=encoding.batch,
-        workers=encoding.workers,
-        tell=_teller(tell, "encoding pictures", len(pictures)),
-    )
+    keys: Sequence[bytes | None] | None = None
+    how: dict[str, Any] = {"total": len(pictures), "batch": encoding.batch, "workers": encoding.workers}
+    if config.missing == "refuse":  # one broken picture is the end: known before hours of encoding, not after them
+        looking = _teller(tell, "looking at pictures", len(pictures))
+        keys, failed = look_at_pictures(encoder, _items(pictures), cache_folder(), outputs, **how, tell=looking)
+        _refuse_failed(config, failed, len(pictures))
+    encoding_pictures = _teller(tell, "encoding pictures", len(pictures))
+    return encode_pictures(encoder, _items(pictures, keys), cache_folder(), outputs, **how, tell=encoding_pictures)
 
 
-def _items(pictures: Pictures) -> Iterator[PictureItem]:
+def _items(pictures: Pictures, keys: Sequence[bytes | None] | None = None) -> Iterator[PictureItem]:
     for row, name in enumerate(pictures.names):
-        yield PictureItem(name, partial(pictures.read, row))
+        yield PictureItem(name, partial(pictures.read, row), None if keys is None else keys[row])
 
 
 def _teller(tell: Tell, what: str, total: int) -> Callable[[EncodingProgress], None]:
     return lambda progress: tell(what, progress.done, progress.total or total)
 
 
-def _refuse_failed(config: DataConfig, done: Encodings) -> None:
-    failed = done.failed
+def _refuse_failed(config: DataConfig, failed: Sequence[Failure], pictures: int) -> None:
     shown = ", ".join(f"{failure.name}: {failure.reason}" for failure in failed[:2]) + (" ..." if failed[2:] else "")
-    if len(failed) == len(done.keys):
+    if len(failed) == pictures:
         raise InputError(f"{config.path}: none of {counted(len(failed), 'picture')} can be decoded ({shown})")
     if failed and config.missing == "refuse":
         raise InputError(

@@ -25,6 +25,7 @@ from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.run_folder import RunFolder
 from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
@@ -216,8 +217,8 @@ def subject_of(
         run = load_run(Path(target))
         own = run.config.data
         return _subject_of_run(run, own if data is None else like_own(own, data), split)
-    if not os.path.exists(target):
-        raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")
+    if is_missing(target):
+        raise InputError(f"{does_not_exist(target)}; expected a folder of mispair embed, or a run")
     if not EmbeddedFolder(Path(target)).begun:
         raise InputError(
             f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"

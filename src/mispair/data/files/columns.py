@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def recognise(
         pictures: columns that hold pictures, the likeliest first; none of them can be a name.
         weights: the column of weights, where one is wanted.
     """
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         raise InputError(f"{file} has two columns called {repeated[0]!r}; expected different names, so rename one")
     caption = _named(header, wanted.caption, "caption", file) or _caption(header, wanted, file, needs_caption)

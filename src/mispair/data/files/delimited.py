@@ -59,6 +59,11 @@ def read_delimited(path: Path) -> TableRows:
                 records.append(row)
                 numbers.append(reader.line_num)
         except csv.Error as error:
+            if "\r" in lines.lines[start - 1]:
+                raise InputError(
+                    f"{path}, line {start}: a carriage return that ends no line; expected {WHAT} whose lines end with"
+                    f" line feeds, so try: tr '\\r' '\\n' < {path}"
+                ) from None
             raise InputError(
                 f"{path}, line {start}: not readable ({error}); expected {WHAT}, so look for an unclosed quote"
             ) from None

@@ -82,8 +82,8 @@ def _captions(path: Path, rows: TableRows, column: str | None) -> tuple[list[str
     for line, value in zip(rows.lines, rows.columns[column], strict=True):
         several = value if isinstance(value, list) else [value]
         if not several or not all(text is None or isinstance(text, str) for text in several):
-            kind = "empty list" if value == [] else type(value).__name__
-            raise InputError(f"{path}, line {line}: column {column!r} holds a {kind}; expected a caption as text")
+            kind = "an empty list" if value == [] else f"a value of type {type(value).__name__}"
+            raise InputError(f"{path}, line {line}: column {column!r} holds {kind}; expected a caption as text")
         captions += [(text or "").strip() for text in several]
         per_row.append(len(several))
     return captions, per_row

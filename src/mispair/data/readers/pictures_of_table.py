@@ -11,6 +11,7 @@ from mispair.data.files.picture_folder import index_folder
 from mispair.data.files.picture_tar import index_tars
 from mispair.data.picture_store import PictureIndex
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 _BESIDE = ("", "images", "Images", "pictures", "photos", "imgs")
 _PROBED = 20  # names tried before a folder is taken for the one with the pictures
@@ -56,8 +57,8 @@ def _named(where: Path, names: Sequence[str], allow_outside: bool) -> PictureInd
         return index_tars(tars, names) if tars else index_folder(where, names, allow_outside)
     if where.suffix.lower() == ".tar":
         return index_tars([where], names)
-    if not os.path.lexists(where):
-        raise InputError(f"{where} does not exist; expected the folder or tar of the pictures (--images)")
+    if is_missing(where):
+        raise InputError(f"{does_not_exist(where)}; expected the folder or tar of the pictures (--images)")
     raise InputError(f"{where} is neither a folder nor a .tar; expected where the pictures are (--images)")
 
 

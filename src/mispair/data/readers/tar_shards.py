@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from mispair.data.config import DataConfig
 from mispair.data.files.columns import CAPTION
 from mispair.data.files.picture_folder import is_picture_name
 from mispair.data.files.picture_tar import Member, TarPlace, TarStore, list_tar
+from mispair.data.files.reading import decode_line, is_utf8
 from mispair.data.files.rows import TABLES
 from mispair.data.picture_store import PictureIndex
 from mispair.data.readers.pair_list import PairList, PairListReader
@@ -71,11 +73,16 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
     splits: list[str] = []
     silent: list[str] = []
     lost: list[str] = []
+    latin: list[str] = []
     findings: list[Finding] = []
     for tar in tars:
-        trouble = list_tar(tar).trouble
-        if trouble:
-            findings.append(Finding("damaged tar", "all", 1, f"{tar.name} is {trouble}; copy it again"))
+        listing = list_tar(tar)
+        if listing.trouble:
+            findings.append(Finding("damaged tar", "all", 1, f"{tar.name} is {listing.trouble}; copy it again"))
+        again = [name for name, times in Counter(member.name for member in listing.members).items() if times > 1]
+        if again:
+            text = f"{tar.name}: {counted(len(again), 'name')} (first {again[0]!r}) more than once; the last one counts"
+            findings.append(Finding("repeated names", "all", len(again), text))
     for sample in read_samples(tars, store):
         name = sample.key if len(tars) == 1 else f"{tars[sample.tar].stem}/{sample.key}"
         if sample.picture is None:
@@ -84,6 +91,8 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
         places[name] = (sample.tar, sample.picture.offset, sample.picture.size)
         if sample.texts is None:
             silent.append(name)
+        if sample.latin:
+            latin.append(name)
         texts = sample.texts or [""]
         images += [name] * len(texts)
         captions += texts
@@ -97,6 +106,11 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
     if lost:
         text = f"{counted(len(lost), 'sample')} (first {lost[0]!r}) with a caption and no picture; not used"
         findings.append(Finding("captions without a picture", "all", len(lost), text))
+    if latin:
+        text = (
+            f"{counted(len(latin), 'caption')} (first of {latin[0]!r}) not in UTF-8; read as Latin-1, so save as UTF-8"
+        )
+        findings.append(Finding("bytes that are not UTF-8", "all", len(latin), text))
     rows = np.arange(len(images))
     return PairList(
         path=path,
@@ -120,6 +134,7 @@ class Sample:
     key: str
     picture: Member | None
     texts: list[str] | None  # None where it has no caption
+    latin: bool = False  # whether its caption is no UTF-8
 
 
 def read_samples(tars: tuple[Path, ...], store: TarStore | None = None) -> Iterator[Sample]:
@@ -133,7 +148,8 @@ def read_samples(tars: tuple[Path, ...], store: TarStore | None = None) -> Itera
                 samples.setdefault(key, {})[ending] = member
         for key, files in samples.items():
             picture = next((file for file in files.values() if is_picture_name(file.name)), None)
-            yield Sample(number, key, picture, _texts(store, number, files))
+            texts, latin = _texts(store, number, files)
+            yield Sample(number, key, picture, texts, latin)
 
 
 def sample_of(name: str) -> tuple[str, str]:
@@ -150,15 +166,17 @@ def captions_in(ending: str) -> str | None:
     return "text" if ending in PLAIN else "json" if ending == "json" else None
 
 
-def _texts(store: TarStore, tar: int, files: dict[str, Member]) -> list[str] | None:
-    """The captions of a sample; None where it has none."""
+def _texts(store: TarStore, tar: int, files: dict[str, Member]) -> tuple[list[str] | None, bool]:
+    """The captions of a sample, None where it has none; and whether they are no UTF-8."""
     for ending in PLAIN:
         if ending in files:
             content = _small(store, tar, files[ending])
-            return None if content is None else [content.decode(errors="replace").strip()]
-    if "json" not in files:
-        return None
-    content = _small(store, tar, files["json"])
+            return (None, False) if content is None else ([decode_line(content).strip()], not is_utf8(content))
+    return (_texts_in_json(store, tar, files["json"]) if "json" in files else None), False
+
+
+def _texts_in_json(store: TarStore, tar: int, member: Member) -> list[str] | None:
+    content = _small(store, tar, member)
     try:
         value: Any = json.loads(content or b"")
     except (ValueError, RecursionError):
