@@ -11,6 +11,7 @@ from mispair.progress import silent
 from mispair.scale import shortlists
 from mispair.scale.judge_many import AuditContext, judge_many
 from mispair.scale.shortlists import Texts
+from mispair.scale.workplace import Workplace
 from tests.scale.many import vectors
 
 
@@ -73,10 +74,13 @@ def test_shortlists_of_the_index_are_nearly_those_of_all(tmp_path, monkeypatch):
         torch.nn.functional.normalize(torch.from_numpy(v)) for v in (data.image_vectors(rows), data.text_vectors(rows))
     )
     every = lambda r: np.ones(r.shape, bool)  # noqa: E731
-    exact, _ = Texts.write(iter([b]), 6000, 64, tmp_path).search(a[:200], 10, every)
+    place = Workplace(tmp_path)
+    assert not Texts.write(iter([b]), 6000, 64, place)
+    exact, _ = Texts.load(place).search(a[:200], 10, every)
     monkeypatch.setattr(shortlists, "FEW", 100)
     monkeypatch.setattr(shortlists, "_GROUP", 20)
-    texts = Texts.write(iter([b[:4000], b[4000:]]), 6000, 64, tmp_path)
+    assert Texts.write(iter([b[:4000], b[4000:]]), 6000, 64, place)
+    texts = Texts.load(place)
     found, scores = texts.search(a[:200], 10, every)
     shared = np.mean([len(set(x) & set(y)) / 10 for x, y in zip(exact.tolist(), found.tolist(), strict=True)])
     assert shared > 0.9
@@ -90,7 +94,8 @@ def test_widths_that_do_not_divide_are_searched_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(shortlists, "FEW", 100)
     b = torch.nn.functional.normalize(torch.randn(3000, 37, generator=torch.Generator().manual_seed(0)))
-    texts = Texts.write(iter([b]), 3000, 37, tmp_path)
+    Texts.write(iter([b]), 3000, 37, Workplace(tmp_path))
+    texts = Texts.load(Workplace(tmp_path))
     found, _ = texts.search(b[:50], 1, lambda r: np.ones(r.shape, bool))
     assert (found[:, 0] == np.arange(50)).mean() > 0.9
 

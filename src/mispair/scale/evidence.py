@@ -89,14 +89,24 @@ class Measure:
         scores: Floats32 = (self.frame.unit(images, 0) * self.frame.unit(texts, 1)).sum(1).numpy()
         return scores
 
-    def cells(self, rows: Rows, image_rows: Rows, images: Floats32, texts: Floats32) -> tuple[Floats, Floats32]:
-        """Score and ranks alone, (b, NEAR), and the scores, of at most `BLOCK` cells."""
+    def cells(
+        self, rows: Rows, image_rows: Rows, images: Floats32, texts: Floats32, least: Floats32
+    ) -> tuple[Floats32, Rows, Floats]:
+        """Scores of at most `BLOCK` cells, which of them score above `least` (b,), and the evidence of score and ranks
+        of those, (., NEAR). An image, or a text, that is there several times is compared with the landmarks once."""
         a, b = self.frame.unit(images, 0), self.frame.unit(texts, 1)
-        it = torch.mm(a, self._columns[1], out=self._products[1][: len(rows)])
-        ti = torch.mm(b, self._columns[0], out=self._products[2][: len(rows)])
         score = (a * b).sum(1)
-        evidence, _ = self._near(rows, image_rows, it, ti, score)
-        return evidence, score.numpy()
+        better = np.flatnonzero(score.numpy() > least)
+        products = []
+        for side, own, columns, product in (
+            (a, image_rows[better], self._columns[1], self._products[1]),
+            (b, rows[better], self._columns[0], self._products[2]),
+        ):
+            distinct, first, place = np.unique(own, return_index=True, return_inverse=True)
+            once = torch.mm(side[torch.from_numpy(better[first])], columns, out=product[: len(distinct)])
+            products.append(once[torch.from_numpy(place)])
+        evidence, _ = self._near(rows[better], image_rows[better], *products, score[torch.from_numpy(better)])
+        return score.numpy(), better, evidence
 
     def _near(
         self, rows: Rows, image_rows: Rows, it: Tensor, ti: Tensor, score: Tensor
