@@ -29,7 +29,8 @@ _PROBES = 64  # groups looked at
 _CANDIDATES = 128  # compared by their vectors
 _PER_CENTRE = 32  # texts that a centre is trained on
 _HNSW = 4096  # groups from which the nearest ones are found by a graph
-STEP = 256  # images compared at a time
+STEP = 256  # images searched for at a time
+_COMPARED = 64  # of them, whose candidates are compared at a time
 _INDEX = "texts.faiss"
 _BLOCK = 8192  # vectors written at a time
 
@@ -72,12 +73,16 @@ class Texts:
             candidate = candidates.numpy()
         else:
             candidate = self.index.search(images.numpy(), wanted)[1]
-            texts = torch.from_numpy(self.vectors[candidate.clip(min=0)]).float()
-            scores = torch.bmm(texts, images.unsqueeze(2)).squeeze(2)
+            scores = torch.cat([self._compare(images[at], candidate[at]) for at in _in_cache(len(images))])
         good = torch.from_numpy((candidate >= 0) & allowed(candidate))
         best = scores.masked_fill(~good, -torch.inf).topk(min(k, wanted), 1)
         chosen = np.take_along_axis(candidate, best.indices.numpy(), 1)
         return np.where(np.isfinite(best.values.numpy()), chosen, -1), best.values
+
+    def _compare(self, images: Tensor, candidate: Rows) -> Tensor:
+        """Scores (b, c) of images (b, d) with texts named by their rows (b, c)."""
+        texts = torch.from_numpy(self.vectors[candidate.clip(min=0)]).float()
+        return torch.bmm(texts, images.unsqueeze(2)).squeeze(2)
 
     def groups(self, images: Tensor) -> Rows:
         """The group of texts nearest to each image (b, d); where all are compared there is one."""
@@ -85,6 +90,11 @@ class Texts:
             return np.zeros(len(images), np.int64)
         nearest: Rows = self.index.quantizer.search(images.numpy(), 1)[1][:, 0]
         return nearest
+
+
+def _in_cache(count: int) -> list[slice]:
+    """So few images at a time that the vectors of their candidates stay in a processor's cache."""
+    return [slice(at, at + _COMPARED) for at in range(0, count, _COMPARED)]
 
 
 def together(images: Tensor, size: int) -> Rows:
