@@ -137,7 +137,10 @@ class Measure:
         score = (a * b).sum(1)
         near_images, near_texts = _nearest(ii), _nearest(tt)
         repaired = self._repaired(rows, image_rows, ii, it, near_images, share)
-        unlike = _disagreement(near_images, tt), _disagreement(near_texts, ii)
+        unlike = (
+            _disagreement(near_images[0], tt.gather(1, near_images[1])),
+            _disagreement(near_texts[0], ii.gather(1, near_texts[1])),
+        )
         near, above = self._near(rows, image_rows, it, ti, score)
         return Measured(np.column_stack([near, *unlike]), score.numpy().copy(), above[0], above[1], repaired)
 
@@ -172,11 +175,11 @@ class Measure:
         same_image = np.bincount(where, minlength=len(taken))
         evidence = np.empty((len(taken), 5))
         evidence[:, 0] = -score.numpy()
-        above = _above(it[r], score) - 1  # itself
+        above = _above(it if len(r) == len(it) else it[r], score) - 1  # itself
         evidence[:, 1] = _log_share(above, np.full(len(taken), size - 1))
         evidence[:, 2] = _log_share((_above(images_of[p], score) - same_image).clip(min=0), size - same_image)
-        evidence[:, 3] = _disagreement((near[0][r], near[1][r]), texts_of[p])
-        evidence[:, 4] = _disagreement((near_of[0][p], near_of[1][p]), ii[r])
+        evidence[:, 3] = _disagreement(near[0][r], texts_of[p.unsqueeze(1), near[1][r]])
+        evidence[:, 4] = _disagreement(near_of[0][p], ii[r.unsqueeze(1), near_of[1][p]])
         return evidence
 
 
@@ -209,10 +212,8 @@ def _nearest(product: Tensor) -> tuple[Tensor, Tensor]:
     return values, columns.gather(1, place)
 
 
-def _disagreement(near: tuple[Tensor, Tensor], product: Tensor) -> Floats:
-    """(b,): how unlike a pair's other side is to those of its nearest landmarks; product (b, L) says how like."""
-    closeness, witnesses = near
-    likeness = product.gather(1, witnesses)
+def _disagreement(closeness: Tensor, likeness: Tensor) -> Floats:
+    """(b,): how unlike the other side of a pair is to those of its nearest landmarks; how near and how like, (b, k)."""
     # The very same item, or the other side of the very same pair, would vouch for itself.
     counts = (closeness < _ITSELF) & (likeness < _ITSELF)
     counts &= counts.cumsum(1) <= _NEAREST
