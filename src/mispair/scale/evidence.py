@@ -97,16 +97,17 @@ class Measure:
         a, b = self.frame.unit(images, 0), self.frame.unit(texts, 1)
         score = (a * b).sum(1)
         better = np.flatnonzero(score.numpy() > least)
-        products = []
-        for side, own, columns, product in (
-            (a, image_rows[better], self._columns[1], self._products[1]),
-            (b, rows[better], self._columns[0], self._products[2]),
-        ):
-            distinct, first, place = np.unique(own, return_index=True, return_inverse=True)
-            once = torch.mm(side[torch.from_numpy(better[first])], columns, out=product[: len(distinct)])
-            products.append(once[torch.from_numpy(place)])
-        evidence, _ = self._near(rows[better], image_rows[better], *products, score[torch.from_numpy(better)])
+        it = self._once(a, image_rows, better, 1)
+        ti = self._once(b, rows, better, 0)
+        evidence, _ = self._near(rows[better], image_rows[better], it, ti, score[torch.from_numpy(better)])
         return score.numpy(), better, evidence
+
+    def _once(self, vectors: Tensor, items: Rows, wanted: Rows, side: int) -> Tensor:
+        """Products of the wanted of the vectors (b, d) with the landmarks, (., L); `items` (b,) says which are one."""
+        distinct, first, place = np.unique(items[wanted], return_index=True, return_inverse=True)
+        product = self._products[side][: len(distinct)]
+        torch.mm(vectors[torch.from_numpy(wanted[first])], self._columns[side], out=product)
+        return product[torch.from_numpy(place)]
 
     def _near(
         self, rows: Rows, image_rows: Rows, it: Tensor, ti: Tensor, score: Tensor

@@ -69,24 +69,19 @@ class RematchPieces:
         """Of each suspect of some blocks the text it should have, -1 where none, and of each text the image."""
         suspects, blocks = self._suspects, self.place.facts()["blocks"]
         order, count = self.place.array("order"), len(suspects.shown)
-        pairs, chosen, weights, cells = [], [], [], []
+        parts: list[Arrays] = []
         for block in range(start, stop):
             mine = np.sort(order[count * block // blocks : count * (block + 1) // blocks])
             r, cols, weight = self._plan(mine, blocks > 1)
             shown = suspects.of_images(mine)
             own = np.searchsorted(mine, suspects.image[shown])
-            choice, by = assign(own, r, cols, weight, suspects.p[shown] > 0.5)
-            pairs.append(shown)
-            chosen.append(choice)
-            weights.append(by)
+            chosen, by = assign(own, r, cols, weight, suspects.p[shown] > 0.5)
             heavy = weight > LIGHTEST
-            cells.append((cols[heavy], mine[r[heavy]], weight[heavy]))
-        text, image, weight = (np.concatenate(column) for column in zip(*cells, strict=True))
-        found = {"pair": pairs, "caption": chosen, "weight": weights}
-        best = heaviest_first(text, weight)
-        return {name: np.concatenate(values) for name, values in found.items()} | {
-            "text": text[best], "image": image[best], "image_weight": weight[best],
-        }  # fmt: skip
+            cells = {"text": cols[heavy], "image": mine[r[heavy]], "image_weight": weight[heavy]}
+            parts.append({"pair": shown, "caption": chosen, "weight": by} | cells)
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        best = heaviest_first(found["text"], found["image_weight"])
+        return found | {name: found[name][best] for name in ("text", "image", "image_weight")}
 
     def _plan(self, mine: Rows, many: bool) -> tuple[Rows, Rows, Floats]:
         """The transport of one block, images `mine`: position in it, text and mass of each cell."""
