@@ -4,7 +4,8 @@ Synthetic pairs x 256 (topics, noise on both sides, 30 % re-paired) are written 
 memory maps, every size in a process of its own on one thread. Printed: CPU seconds, peak memory beside the maps, the
 exponent of the growth; with --reference the audit that holds everything and compares all suspects with all, and the
 share of its proposals that are the same. Results are kept in FOLDER and not measured again.
-`--ray` measures the engine instead: the same set by one worker and by two, and with a slow and a failing worker.
+`--ray` measures the engine instead: the same sets by one worker and by two, the first with a slow and a failing worker
+too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def main() -> None:
     if arguments.ray:
         from benchmarks.scale_ray import compare_workers
 
-        compare_workers(arguments.out)
+        for count in _numbers(arguments.sizes):
+            compare_workers(arguments.out, count, disturbed=count == _numbers(arguments.sizes)[0])
     elif arguments.one is not None:
         _measure(arguments.out, arguments.one, arguments.by)
     else:

@@ -13,14 +13,17 @@ import pytest
 
 from mispair.errors import InputError
 from mispair.progress import silent
+from mispair.scale import rematch, shortlists
+from mispair.scale.frame import draw_landmarks, make_frame
 from mispair.scale.judge_many import AuditContext, judge_many
 from mispair.workflows.pair_vectors import Subject, open_vectors
 from mispair.workflows.ray_audit import audit_on_ray, encode_on_ray, is_raw, list_files
 from mispair.workflows.ray_engine import connected
+from mispair.workflows.shards import ShardJudge
 from tests.colours import NAMES, colour_picture
 from tests.data.picture_samples import write_tar
 from tests.data.samples import run
-from tests.scale.many import write_arrays
+from tests.scale.many import vectors, write_arrays
 from tests.scale.ray_workers import LostOnce, Noting
 
 # Ray's own, about itself: its choice of defaults, and files it leaves to the collector.
@@ -33,6 +36,17 @@ pytestmark = [
 ]
 
 
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """An index, several blocks and several pieces of each step, for few pairs too: the first process decides."""
+    for module, name, value in (
+        (shortlists, "FEW", 300), (shortlists, "_GROUP", 20), (rematch, "ROWS", 128), (rematch, "PIECE", 301),
+        (rematch, "BLOCKS", 3),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.usefixtures("small_pieces")
 def test_a_lost_worker_costs_its_own_shards_and_the_answer_is_that_of_one_process(cluster, tmp_path):
     files, _, _ = write_arrays(tmp_path, 3000)
     subject = Subject.of_embeddings(str(files[0]), str(files[1]), None)
@@ -40,9 +54,13 @@ def test_a_lost_worker_costs_its_own_shards_and_the_answer_is_that_of_one_proces
     found = audit_on_ray(subject, tmp_path / "s", cluster, lambda *said: told.append(said), LostOnce)
     assert (tmp_path / "lost").exists()
     known = judge_many(open_vectors(subject), AuditContext({}))
-    assert abs(found.facts.rate - known.facts.rate) < 1e-6
-    assert np.abs(found.p_mismatch - known.p_mismatch).max() < 1e-5
-    assert {what for what, _, _ in told} >= {"measuring shards", "judging shards"}
+    assert found.facts.rate == known.facts.rate
+    assert found.table.equals(known.table), "proposals too, to the bit"
+    assert (found.column("proposed_caption_pair") >= 0).sum() > 500
+    pieces = {what: total for what, _, total in told}
+    assert {"measuring shards", "judging shards"} < set(pieces)
+    assert min(pieces[what] for what in ("shortlisting partners", "rematching", "judging proposals")) > 1
+    assert not list((tmp_path / "s").glob("mispair-rematch-*"))
     begun = Counter((tmp_path / "log.txt").read_text().split())
     assert set(begun) == {str(k) for k in range(1, 6)}, "five blocks, five shards"
     assert sum(begun.values()) <= 2 * 5 + 2, "what others had done was not done again"
@@ -55,14 +73,24 @@ def test_a_lost_worker_costs_its_own_shards_and_the_answer_is_that_of_one_proces
 
 
 def test_shards_that_fail_are_counted_and_listed(cluster, tmp_path):
-    files, _, _ = write_arrays(tmp_path, 1500)
+    files, _, _ = write_arrays(tmp_path, 4500)
     values = np.load(files[1])
-    values[700] = np.nan
+    bad = int(np.setdiff1d(np.arange(4500), draw_landmarks(4500))[200])
+    values[bad] = np.nan
     np.save(files[1], values)
     subject = Subject.of_embeddings(str(files[0]), str(files[1]), None)
-    with pytest.raises(InputError, match=r"2 of 2 shards failed.*row 700 holds NaN"):
+    with pytest.raises(InputError, match=rf"1 of 8 shards failed.*row {bad} holds NaN"):
         audit_on_ray(subject, tmp_path / "s", cluster, silent)
-    assert len((tmp_path / "s" / "failed.txt").read_text().splitlines()) == 2
+    assert len((tmp_path / "s" / "failed.txt").read_text().splitlines()) == 1
+    assert len(list((tmp_path / "s").glob("statistics-*"))) == 7
+
+
+def test_a_worker_that_sees_other_data_refuses(tmp_path):
+    data, (files, _, _) = vectors(3000, seed=1)[0], write_arrays(tmp_path, 3000)
+    subject = Subject.of_embeddings(str(files[0]), str(files[1]), None)
+    ShardJudge(subject, 1, tmp_path / "s", make_frame(open_vectors(subject)))
+    with pytest.raises(InputError, match="sees other data under the same name"):
+        ShardJudge(subject, 1, tmp_path / "s", make_frame(data))
 
 
 def test_pictures_in_parquet_and_tar_files_are_encoded_there(cluster, tmp_path):

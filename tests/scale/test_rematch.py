@@ -9,8 +9,13 @@ from mispair.auditing.embeddings import GivenPairs
 from mispair.auditing.quick import quick_audit
 from mispair.progress import silent
 from mispair.scale import shortlists
+from mispair.scale.evidence import Measure
+from mispair.scale.frame import make_frame
 from mispair.scale.judge_many import AuditContext, judge_many
+from mispair.scale.rematch_pieces import heaviest_first
 from mispair.scale.shortlists import Texts
+from mispair.scale.suspects import ManySuspects
+from mispair.scale.workplace import Workplace
 from tests.scale.many import vectors
 
 
@@ -73,10 +78,13 @@ def test_shortlists_of_the_index_are_nearly_those_of_all(tmp_path, monkeypatch):
         torch.nn.functional.normalize(torch.from_numpy(v)) for v in (data.image_vectors(rows), data.text_vectors(rows))
     )
     every = lambda r: np.ones(r.shape, bool)  # noqa: E731
-    exact, _ = Texts.write(iter([b]), 6000, 64, tmp_path).search(a[:200], 10, every)
+    place = Workplace(tmp_path)
+    assert not Texts.write(iter([b]), 6000, 64, place)
+    exact, _ = Texts.load(place).search(a[:200], 10, every)
     monkeypatch.setattr(shortlists, "FEW", 100)
     monkeypatch.setattr(shortlists, "_GROUP", 20)
-    texts = Texts.write(iter([b[:4000], b[4000:]]), 6000, 64, tmp_path)
+    assert Texts.write(iter([b[:4000], b[4000:]]), 6000, 64, place)
+    texts = Texts.load(place)
     found, scores = texts.search(a[:200], 10, every)
     shared = np.mean([len(set(x) & set(y)) / 10 for x, y in zip(exact.tolist(), found.tolist(), strict=True)])
     assert shared > 0.9
@@ -90,7 +98,8 @@ def test_widths_that_do_not_divide_are_searched_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(shortlists, "FEW", 100)
     b = torch.nn.functional.normalize(torch.randn(3000, 37, generator=torch.Generator().manual_seed(0)))
-    texts = Texts.write(iter([b]), 3000, 37, tmp_path)
+    Texts.write(iter([b]), 3000, 37, Workplace(tmp_path))
+    texts = Texts.load(Workplace(tmp_path))
     found, _ = texts.search(b[:50], 1, lambda r: np.ones(r.shape, bool))
     assert (found[:, 0] == np.arange(50)).mean() > 0.9
 
@@ -103,3 +112,32 @@ def test_progress_is_told():
     }  # fmt: skip
     assert all(done <= total for _, done, total in told)
     silent("", 0, 0)
+
+
+def test_cells_are_judged_like_given_pairs_and_those_that_score_too_little_not_at_all():
+    data, _, _ = vectors(1200, per_image=3)
+    measure = Measure(make_frame(data))
+    rows = np.array([5, 700, 701, 5, 1100])  # one twice, two of one image
+    image_rows, given = data.image_rows(rows), (data.image_vectors(rows), data.text_vectors(rows))
+    known = measure.of(rows, image_rows, *given)
+    least = known.score + np.array([-1, -1, 1, -1, -1], np.float32)
+    score, better, evidence = measure.cells(rows, image_rows, *given, least)
+    assert better.tolist() == [0, 1, 3, 4]
+    assert np.allclose(score, known.score, atol=1e-6)
+    assert np.allclose(evidence, known.evidence[better, :3], atol=1e-5)
+    _, nobody, nothing = measure.cells(rows, image_rows, *given, score + 1)
+    assert len(nobody) == len(nothing) == 0
+
+
+def test_an_image_holds_as_many_suspects_as_it_shows():
+    data, _, _ = vectors(12, per_image=3)
+    p = np.array([0.9, 0.1, 0.3, 0, 0, 0, 0.6, 0.7, 0.8, 0.1, 0.1, 0.9])
+    suspects = ManySuspects.among(data, p)
+    assert suspects.pairs.tolist() == [0, 2, 6, 7, 8, 11]
+    assert suspects.pairs[suspects.of_images(np.array([0, 1]))].tolist() == [0, 2, 8, 7, 6]
+    assert suspects.pairs[suspects.of_images(np.array([2]))].tolist() == [11]
+
+
+def test_the_heaviest_cell_of_a_text_is_taken_and_of_equal_ones_the_first():
+    text, weight = np.array([4, 2, 4, 2, 9]), np.array([0.3, 0.5, 0.8, 0.5, 0.1])
+    assert heaviest_first(text, weight).tolist() == [1, 2, 4]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.auditing.similarity import Rows, best_partners
-from mispair.functional.transport import partial_transport
+from mispair.functional.cell_transport import transport_cells
 from mispair.progress import Progress
 
 Floats = NDArray[np.float64]
@@ -52,8 +52,8 @@ def transport(
         if len(cells):
             here, r = np.unique(rows[cells], return_inverse=True)
             _, first, c = np.unique(cols[cells], return_index=True, return_inverse=True)
-            plan = solve_block(r, c, score[cells], image_mass[here], allotted[cells[first]], ROUNDS[count > 1])
-            weight[cells] = plan[r, c]
+            masses = image_mass[here], allotted[cells[first]]
+            weight[cells] = solve_block(r, c, score[cells], *masses, ROUNDS[count > 1])
         progress(block + 1, count)
     return weight
 
@@ -68,18 +68,10 @@ def _allotted(block: Rows, cols: Rows, score: Floats, text_mass: Floats) -> Floa
 
 
 def solve_block(r: Rows, c: Rows, score: Floats, image_mass: Floats, text_mass: Floats, rounds: int) -> Floats:
-    """The plan of one block, (n', m'): its cells r, c and score (C',), and the masses of its rows and columns."""
-    where = torch.from_numpy(r), torch.from_numpy(c)
-    cost = torch.zeros(len(image_mass), len(text_mass), dtype=torch.float64)
-    cost[where] = torch.from_numpy(score.max() - score)
-    forbidden = torch.ones(cost.shape, dtype=torch.bool)
-    forbidden[where] = False
-    p, q = torch.from_numpy(image_mass), torch.from_numpy(np.maximum(text_mass, 1e-9))
-    mass = _MASS * min(float(p.sum()), float(q.sum()))
-    plan: Floats = partial_transport(
-        cost, mass, _ENTROPY, forbidden, p, q, tol=1e-3, max_iter=rounds, validate=False
-    ).plan.numpy()
-    return plan
+    """Mass on each cell of one block, (C',): its cells r, c and score (C',), and the masses of its rows and columns."""
+    q = np.maximum(text_mass, 1e-9)
+    mass = _MASS * min(float(image_mass.sum()), float(q.sum()))
+    return transport_cells(r, c, score.max() - score, mass, _ENTROPY, image_mass, q, tol=1e-3, max_iter=rounds)
 
 
 def lie_together(vectors: Tensor, count: int) -> Rows:

@@ -1,7 +1,8 @@
 """The iterations behind `partial_transport`: three ways to the potentials of a plan exp(f_i + g_j - C_ij / λ).
 
-Each takes log_kernel = -C / λ (b, n, m) with -inf where forbidden, rho (b,), p (b, n), q (b, m), and gives f (b, n),
-g (b, m), done (b,), rounds (b,). For one problem all of them come without the b. Nothing here waits for a device
+Each takes log_kernel = -C / λ (b, n, m) with -inf where forbidden (`extended` a `Kernel`, which may hold the allowed
+cells only), rho (b,), p (b, n), q (b, m), and gives f (b, n), g (b, m), done (b,), rounds (b,). For one problem all of
+them come without the b. Nothing here waits for a device
 but the look whether all problems are done, rarely on an accelerator; problems that are done stand still.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -22,9 +25,40 @@ _HUGE = 1e150  # a scaling factor this large is absorbed at the end of its block
 
 Solution = tuple[Tensor, Tensor, Tensor, Tensor]
 _State = tuple[Tensor, ...]  # potentials, each (b, .): what a block starts from and leaves
+_Apply = Callable[[Tensor], Tensor]
 
 
-def extended(log_kernel: Tensor, rho: Tensor, p: Tensor, q: Tensor, tol: float, max_iter: int) -> Solution:
+class Kernel(Protocol):
+    """What the rounds ask of exp(log_kernel), however it is kept."""
+
+    def reach_of_rows(self) -> Tensor:
+        """(b, n): the logarithm of each row's sum."""
+
+    def reach_of_cols(self, f: Tensor) -> Tensor:
+        """(b, m): the logarithm of each column's sum, its rows multiplied by exp(f), f (b, n)."""
+
+    def absorb(self, f: Tensor, g: Tensor) -> tuple[_Apply, _Apply]:
+        """The plan of these potentials as two products: with v (b, m) to (b, n), its transpose with a (b, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Every cell, log_kernel (b, n, m)."""
+
+    log_kernel: Tensor
+
+    def reach_of_rows(self) -> Tensor:
+        return torch.logsumexp(self.log_kernel, -1)
+
+    def reach_of_cols(self, f: Tensor) -> Tensor:
+        return torch.logsumexp(self.log_kernel + f.unsqueeze(-1), -2)
+
+    def absorb(self, f: Tensor, g: Tensor) -> tuple[_Apply, _Apply]:
+        k, kt = _absorb(self.log_kernel, f, g)
+        return lambda v: _apply(k, kt, v), lambda a: _apply(kt, k, a)
+
+
+def extended(kernel: Kernel, rho: Tensor, p: Tensor, q: Tensor, tol: float, max_iter: int) -> Solution:
     """Sinkhorn on the extended problem of Appendix A, without writing the dummies into the matrix.
 
     The dummy cost ξ only shifts the two dummy potentials, so it is 0 here; the corner, which the appendix makes
@@ -37,32 +71,32 @@ def extended(log_kernel: Tensor, rho: Tensor, p: Tensor, q: Tensor, tol: float, 
     rho = rho.unsqueeze(-1)
     counted = torch.where(p > 0, p, math.inf)  # an empty row has no error
     p, q = p.clamp(min=TINY), q.clamp(min=TINY)
-    reach = torch.logsumexp(log_kernel, -1)
+    reach = kernel.reach_of_rows()
     tau = _level(reach, p, rho)
     f = p.log() - torch.logaddexp(reach, tau)
-    reach = torch.logsumexp(log_kernel + f.unsqueeze(-1), -2)
+    reach = kernel.reach_of_cols(f)
     sigma = _level(reach, q, rho)
     g = q.log() - torch.logaddexp(reach, sigma)
 
     def block(state: _State, over: Tensor | None) -> tuple[_State, Tensor]:
         f, g, tau, sigma = state
-        k, kt = _absorb(log_kernel, f, g)
+        to_rows, to_cols = kernel.absorb(f, g)
         row_slack, col_slack = torch.exp(f + tau), torch.exp(g + sigma)
         a, v, t, s = torch.ones_like(p), torch.ones_like(q), torch.ones_like(tau), torch.ones_like(sigma)
         for index in range(_ROUNDS):
             last = index == _ROUNDS - 1
-            real = _apply(k, kt, v)
+            real = to_rows(v)
             if last or index % 4 == 0:  # as good as every round, and half the price
                 t = _rebalance(real, row_slack, p, rho, t)
             step = (p / torch.addcmul(real, row_slack, t)).clamp_(max=_HUGE)
             a = step if last or over is None else step * (step / a) ** over
-            real = _apply(kt, k, a)
+            real = to_cols(a)
             if last or index % 4 == 0:
                 s = _rebalance(real, col_slack, q, rho, s)
             step = (q / torch.addcmul(real, col_slack, s)).clamp_(max=_HUGE)
             v = step if last or over is None else step * (step / v) ** over
         # The columns are exact now; the rows and the mass carry the error.
-        row_error = ((a * torch.addcmul(_apply(k, kt, v), row_slack, t) - p).abs() / counted).amax(-1)
+        row_error = ((a * torch.addcmul(to_rows(v), row_slack, t) - p).abs() / counted).amax(-1)
         mass_error = ((v * real).sum(-1, keepdim=True) / rho - 1).abs().squeeze(-1)
         moved = (f + a.log(), g + v.log(), tau + t.log(), sigma + s.log())
         return moved, torch.maximum(row_error, mass_error)

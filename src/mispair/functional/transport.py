@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.functional.sinkhorn import TINY, extended, plan_only, published
+from mispair.functional.sinkhorn import TINY, Grid, extended, plan_only, published
 from mispair.types import Alignment
 
 _CACHE = 1 << 20  # bytes
@@ -145,8 +145,10 @@ def _solve(
     if stop == "potentials":
         f, g, done, rounds = published(c, rho, entropy, p, q, barred, min(max_iter, 1000))
         return torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), done, rounds
-    solve = extended if entropy_on == "extended" else plan_only
-    f, g, done, rounds = solve(log_kernel, rho, p, q, tol, max_iter)
+    if entropy_on == "extended":
+        f, g, done, rounds = extended(Grid(log_kernel), rho, p, q, tol, max_iter)
+    else:
+        f, g, done, rounds = plan_only(log_kernel, rho, p, q, tol, max_iter)
     plan = _trim(torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), p, q)
     if barred is not None:  # where every cell is forbidden nothing moves
         plan = plan.masked_fill(barred.all(-1, keepdim=True).all(-2, keepdim=True), 0.0)

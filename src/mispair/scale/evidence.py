@@ -89,14 +89,25 @@ class Measure:
         scores: Floats32 = (self.frame.unit(images, 0) * self.frame.unit(texts, 1)).sum(1).numpy()
         return scores
 
-    def cells(self, rows: Rows, image_rows: Rows, images: Floats32, texts: Floats32) -> tuple[Floats, Floats32]:
-        """Score and ranks alone, (b, NEAR), and the scores, of at most `BLOCK` cells."""
+    def cells(
+        self, rows: Rows, image_rows: Rows, images: Floats32, texts: Floats32, least: Floats32
+    ) -> tuple[Floats32, Rows, Floats]:
+        """Scores of at most `BLOCK` cells, which of them score above `least` (b,), and the evidence of score and ranks
+        of those, (., NEAR). An image, or a text, that is there several times is compared with the landmarks once."""
         a, b = self.frame.unit(images, 0), self.frame.unit(texts, 1)
-        it = torch.mm(a, self._columns[1], out=self._products[1][: len(rows)])
-        ti = torch.mm(b, self._columns[0], out=self._products[2][: len(rows)])
         score = (a * b).sum(1)
-        evidence, _ = self._near(rows, image_rows, it, ti, score)
-        return evidence, score.numpy()
+        better = np.flatnonzero(score.numpy() > least)
+        it = self._once(a, image_rows, better, 1)
+        ti = self._once(b, rows, better, 0)
+        evidence, _ = self._near(rows[better], image_rows[better], it, ti, score[torch.from_numpy(better)])
+        return score.numpy(), better, evidence
+
+    def _once(self, vectors: Tensor, items: Rows, wanted: Rows, side: int) -> Tensor:
+        """Products of the wanted of the vectors (b, d) with the landmarks, (., L); `items` (b,) says which are one."""
+        distinct, first, place = np.unique(items[wanted], return_index=True, return_inverse=True)
+        product = self._products[side][: len(distinct)]
+        torch.mm(vectors[torch.from_numpy(wanted[first])], self._columns[side], out=product)
+        return product[torch.from_numpy(place)]
 
     def _near(
         self, rows: Rows, image_rows: Rows, it: Tensor, ti: Tensor, score: Tensor
@@ -127,7 +138,10 @@ class Measure:
         score = (a * b).sum(1)
         near_images, near_texts = _nearest(ii), _nearest(tt)
         repaired = self._repaired(rows, image_rows, ii, it, near_images, share)
-        unlike = _disagreement(near_images, tt), _disagreement(near_texts, ii)
+        unlike = (
+            _disagreement(near_images[0], tt.gather(1, near_images[1])),
+            _disagreement(near_texts[0], ii.gather(1, near_texts[1])),
+        )
         near, above = self._near(rows, image_rows, it, ti, score)
         return Measured(np.column_stack([near, *unlike]), score.numpy().copy(), above[0], above[1], repaired)
 
@@ -162,11 +176,11 @@ class Measure:
         same_image = np.bincount(where, minlength=len(taken))
         evidence = np.empty((len(taken), 5))
         evidence[:, 0] = -score.numpy()
-        above = _above(it[r], score) - 1  # itself
+        above = _above(it if len(r) == len(it) else it[r], score) - 1  # itself
         evidence[:, 1] = _log_share(above, np.full(len(taken), size - 1))
         evidence[:, 2] = _log_share((_above(images_of[p], score) - same_image).clip(min=0), size - same_image)
-        evidence[:, 3] = _disagreement((near[0][r], near[1][r]), texts_of[p])
-        evidence[:, 4] = _disagreement((near_of[0][p], near_of[1][p]), ii[r])
+        evidence[:, 3] = _disagreement(near[0][r], texts_of[p.unsqueeze(1), near[1][r]])
+        evidence[:, 4] = _disagreement(near_of[0][p], ii[r.unsqueeze(1), near_of[1][p]])
         return evidence
 
 
@@ -199,10 +213,8 @@ def _nearest(product: Tensor) -> tuple[Tensor, Tensor]:
     return values, columns.gather(1, place)
 
 
-def _disagreement(near: tuple[Tensor, Tensor], product: Tensor) -> Floats:
-    """(b,): how unlike a pair's other side is to those of its nearest landmarks; product (b, L) says how like."""
-    closeness, witnesses = near
-    likeness = product.gather(1, witnesses)
+def _disagreement(closeness: Tensor, likeness: Tensor) -> Floats:
+    """(b,): how unlike the other side of a pair is to those of its nearest landmarks; how near and how like, (b, k)."""
     # The very same item, or the other side of the very same pair, would vouch for itself.
     counts = (closeness < _ITSELF) & (likeness < _ITSELF)
     counts &= counts.cumsum(1) <= _NEAREST

@@ -92,6 +92,11 @@ def draw_landmarks(pairs: int) -> Rows:
     return np.sort(np.random.default_rng(0).choice(pairs, LANDMARKS, replace=False)).astype(np.int64)
 
 
+def data_key(data: PairVectors) -> str:
+    """What tells this data, its pairing and what made its vectors from other: the landmarks are read."""
+    return hashlib.sha256(data.pairing_key() + data.stored(draw_landmarks(len(data)))).hexdigest()
+
+
 def make_frame(data: PairVectors) -> Frame:
     """The frame of a data set: some thousand rows are read, wherever they lie.
 
@@ -114,9 +119,8 @@ def make_frame(data: PairVectors) -> Frame:
         if bool((vectors == vectors[0]).all()):
             raise InputError(f"all {len(vectors):,} {what} looked at are the same, so nothing tells the pairs apart")
     means = units[0].mean(0), units[1].mean(0)
-    key = hashlib.sha256(data.pairing_key() + data.stored(landmarks)).hexdigest()
     image_rows = data.image_rows(landmarks)
-    frame = Frame(count, landmarks, image_rows, means, units[0], units[1], key)
+    frame = Frame(count, landmarks, image_rows, means, units[0], units[1], data_key(data))
     frame = replace(frame, images=frame.unit(raw[0], 0), texts=frame.unit(raw[1], 1))
     frame = replace(frame, crowded=_crowded(data, frame))
     measured = Measure(frame).of(landmarks, image_rows, raw[0], raw[1], repair=1.0)

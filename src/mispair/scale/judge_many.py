@@ -23,7 +23,7 @@ from mispair.auditing.verdicts import Verdicts
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, make_frame
-from mispair.scale.rematch import propose_among_many
+from mispair.scale.rematch import HERE, Where, propose_among_many
 from mispair.scale.statistics import gather
 from mispair.scale.vectors import PairVectors
 
@@ -66,11 +66,17 @@ def judge_many(data: PairVectors, about: AuditContext, tell: Tell = silent) -> V
 
 
 def finish(
-    data: PairVectors, frame: Frame, calibrations: Calibrations, judged: Judged, about: AuditContext, tell: Tell
+    data: PairVectors,
+    frame: Frame,
+    calibrations: Calibrations,
+    judged: Judged,
+    about: AuditContext,
+    tell: Tell,
+    where: Where = HERE,
 ) -> Verdicts:
-    """Proposals, kinds of damage and the facts, once every pair is judged."""
+    """Proposals, kinds of damage and the facts, once every pair is judged; `where` says who seeks the proposals."""
     p = judged.p_mismatch
-    proposals = propose_among_many(data, frame, p, judged.score, calibrations.near.convincing, tell)
+    proposals = propose_among_many(data, frame, p, judged.score, calibrations.near.convincing, tell, where)
     calibration = calibrations.full
     estimate, facts_of = calibration.estimate, calibration.overall
     facts = Facts(

@@ -2,9 +2,10 @@
 
 As `mispair.auditing.proposals`, which holds all vectors and compares all suspects with all: images and texts of
 suspicious pairs are free to go elsewhere, given pairs carry no mass. Here shortlists come from an inverted file, they
-and the vectors of the texts lie on disk, and a block of images that lie together is rematched at a time.
+and the vectors of the texts lie on disk, and a block of images that lie together is rematched at a time. What can be
+done piece by piece (`rematch_pieces`) is done by whoever `spread` says; here is what lies between.
 
-Letters: N pairs, s suspects (one text each), n their images, k texts on a shortlist.
+Letters: N pairs, s suspects (one text each), n their images, k texts on a shortlist, C cells that are proposed.
 """
 
 from __future__ import annotations
@@ -12,150 +13,166 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.blocks import COLUMNS, DIVISION, ROUNDS, ROWS, heaviest, solve_block
-from mispair.auditing.proposals import LIGHTEST, SHORTLIST, SUSPECT, Proposals, assign
+from mispair.auditing.blocks import COLUMNS, DIVISION, ROWS
+from mispair.auditing.proposals import SHORTLIST, Proposals
 from mispair.progress import Tell
-from mispair.scale.evidence import BLOCK, Measure
+from mispair.scale.evidence import Measure
 from mispair.scale.frame import Frame
-from mispair.scale.shortlists import STEP, Texts, together
+from mispair.scale.rematch_pieces import Floats, heaviest_first, in_this_process
+from mispair.scale.shortlists import Texts, together
+from mispair.scale.suspects import ManySuspects
 from mispair.scale.vectors import Floats32, PairVectors, Rows
+from mispair.scale.workplace import Arrays, Spread, Workplace
 
-Floats = NDArray[np.float64]
-_STEP = 8192  # images read at a time
+PIECE = 8192  # images shortlisted, or cells judged, at a time
+BLOCKS = 16  # of transport
 
 
-@dataclass(frozen=True, eq=False)
-class _SuspectsAmongMany:
-    pairs: Rows  # (s,) ascending
-    p: Floats  # (s,)
-    images: Rows  # (n,) distinct image rows
-    image: Rows  # (s,) position of each pair's image in `images`
-    shown: Rows  # (n,) a pair that shows each image
-    by_image: Rows  # (s,) positions of the pairs of image 0, of image 1, ...; the most suspicious first
-    first: Rows  # (n + 1,) where those of each image begin
+@dataclass(frozen=True)
+class Where:
+    """Who does the pieces, and in which folder; by default this process, in one of the system's own."""
 
-    @classmethod
-    def among(cls, data: PairVectors, p: Floats) -> _SuspectsAmongMany:
-        pairs = np.flatnonzero(p > SUSPECT)
-        images, shown, image = np.unique(data.image_rows(pairs), return_index=True, return_inverse=True)
-        by_image = np.lexsort((-p[pairs], image))
-        first = np.concatenate([[0], np.cumsum(np.bincount(image, minlength=len(images)))])
-        return cls(pairs, p[pairs], images, image, pairs[shown], by_image, first)
+    spread: Spread | None = None
+    folder: Path | None = None
+
+
+HERE = Where()
 
 
 def propose_among_many(
-    data: PairVectors, frame: Frame, p: Floats, scores: Floats32, convincing: float, tell: Tell
+    data: PairVectors, frame: Frame, p: Floats, scores: Floats32, convincing: float, tell: Tell, where: Where
 ) -> Proposals:
     """Proposals for the pairs that are more likely mismatched than not; p and scores are (N,).
 
     Args:
         convincing: suspicion up to which a proposed pair looks matched.
     """
-    suspects = _SuspectsAmongMany.among(data, p)
-    nothing, none = np.full(len(p), -1, np.int64), np.full(len(p), np.nan)
+    suspects = ManySuspects.among(data, p)
     if len(suspects.pairs) < 2:
+        nothing, none = np.full(len(p), -1, np.int64), np.full(len(p), np.nan)
         return Proposals(nothing, none, none, nothing, none, none, nothing)
-    with tempfile.TemporaryDirectory(prefix="mispair-rematch-") as scratch:
-        caption, caption_weight, image, image_weight = _rematch(data, frame, suspects, Path(scratch), tell)
-    judge = _Judge(data, Measure(frame), scores, convincing, tell)
-    result = []
-    for partner, weight, flipped in ((caption, caption_weight, False), (image, image_weight, True)):
-        there = np.flatnonzero(partner >= 0)
-        one, other = suspects.pairs[there], suspects.pairs[partner[there]]
-        good, gain = judge.accepts(one, other, flipped)
-        proposed, by_weight, by_gain = nothing.copy(), none.copy(), none.copy()
-        proposed[one[good]], by_gain[one[good]] = other[good], gain[good]
-        by_weight[one[good]] = np.minimum(weight[there][good], 1.0)
-        result.append((proposed, by_weight, by_gain))
-    return Proposals(*result[0], *result[1], judge.swaps(result[0][0]))
+    with tempfile.TemporaryDirectory(prefix="mispair-rematch-", dir=where.folder) as scratch:
+        place = Workplace(Path(scratch))
+        suspects.save(place)
+        job = _Job(data, frame, suspects, place, where.spread or in_this_process(data, frame), tell)
+        job.shortlist(convincing)
+        return job.judge(job.rematch(), scores)
 
 
-def _rematch(
-    data: PairVectors, frame: Frame, suspects: _SuspectsAmongMany, scratch: Path, tell: Tell
-) -> tuple[Rows, Floats, Rows, Floats]:
-    """For every suspect the suspect whose text (image) it should have, -1 where none, and the weight; each (s,)."""
-    count, size = len(suspects.images), len(suspects.pairs)
+@dataclass(frozen=True, eq=False)
+class _Job:
+    data: PairVectors
+    frame: Frame
+    suspects: ManySuspects
+    place: Workplace
+    spread: Spread
+    tell: Tell
 
-    def images() -> Iterator[Tensor]:
-        for at in range(0, count, _STEP):
-            yield frame.unit(data.image_vectors(suspects.shown[at : at + _STEP]), 0)
+    def shortlist(self, convincing: float) -> None:
+        """Leave the shortlists of all images, and what the blocks of the transport need to know."""
+        suspects, place = self.suspects, self.place
+        count, size = len(suspects.shown), len(suspects.pairs)
+        indexed = self._write_texts()
+        blocks = 1 if count <= 2 * ROWS else count // ROWS
+        most = COLUMNS * -(-size // count) if blocks > 1 else size
+        k = min(SHORTLIST, size)
+        facts = {"k": k, "blocks": blocks, "most": most, "convincing": convincing, "spread": self._spread_of_scores()}
+        place.keep_facts(**facts)
+        listed, score = place.make("listed", np.int32, (count, k)), place.make("score", np.float32, (count, k))
+        group, at = np.empty(count, np.int64), 0
+        for found in self._pieces("shortlist", count, PIECE, "shortlisting partners"):
+            here = slice(at, at + len(found["listed"]))
+            listed[here], score[here], group[here] = found["listed"], found["score"], found["group"]
+            at = here.stop
+        for array in (listed, score):  # other machines read them
+            array.flush()
+        best, total = _fits(listed, score, size)
+        mass = np.bincount(suspects.image, suspects.p, count).astype(np.float64)
+        order = np.argsort(group, kind="stable") if indexed or blocks == 1 else together(self._images(), ROWS)
+        place.keep(best=best, total=total, mass=mass, order=order)
 
-    texts = Texts.write(
-        (frame.unit(data.text_vectors(suspects.pairs[at : at + _STEP]), 1) for at in range(0, size, _STEP)),
-        size, frame.texts.shape[1], scratch,
-    )  # fmt: skip
-    k = min(SHORTLIST, size)
-    listed = np.memmap(scratch / "listed.i32", np.int32, "w+", shape=(count, k))
-    score = np.memmap(scratch / "scores.f32", np.float32, "w+", shape=(count, k))
-    at = 0
-    for block in images():
-        for start in range(0, len(block), STEP):
-            mine = np.arange(at + start, at + min(start + STEP, len(block)))
-            # A text that stands with this image already is given, not proposed.
-            nearest = texts.search(block[start : start + STEP], k, partial(_elsewhere, suspects.image, mine))
-            listed[mine], score[mine] = nearest[0], nearest[1].numpy()
-        at += len(block)
-        tell("shortlisting partners", at, count)
-    score /= _spread(data, frame, suspects)
-    blocks = 1 if count <= 2 * ROWS else count // ROWS
-    order = np.arange(count) if blocks == 1 else together(texts, images, count, ROWS)
-    return _transport(suspects, listed, score, order, blocks, tell)
+    def rematch(self) -> tuple[Rows, Floats, Rows, Floats]:
+        """For every suspect the suspect whose text (image) it should have, -1 where none, and the weight; each (s,)."""
+        suspects, size = self.suspects, len(self.suspects.pairs)
+        caption, caption_weight = np.full(size, -1, np.int64), np.full(size, np.nan)
+        texts, images, weights = [], [], []
+        for found in self._pieces("rematch", self.place.facts()["blocks"], BLOCKS, "rematching"):
+            caption[found["pair"]], caption_weight[found["pair"]] = found["caption"], found["weight"]
+            texts.append(found["text"])
+            images.append(found["image"])
+            weights.append(found["image_weight"])
+        text, weight = np.concatenate(texts), np.concatenate(weights)
+        best = heaviest_first(text, weight)
+        holder = suspects.by_image[suspects.first[:-1]]  # the most suspicious pair of each image
+        image, image_weight = np.full(size, -1, np.int64), np.zeros(size)
+        image[text[best]], image_weight[text[best]] = holder[np.concatenate(images)[best]], weight[best]
+        image[suspects.p <= 0.5] = -1
+        return caption, caption_weight, image, image_weight
 
+    def judge(self, found: tuple[Rows, Floats, Rows, Floats], scores: Floats32) -> Proposals:
+        """Those that look matched and score above the given pair; and the pairs that an exchange of captions mends."""
+        caption, caption_weight, image, image_weight = found
+        pairs, size = self.suspects.pairs, len(scores)
+        with_caption, with_image = np.flatnonzero(caption >= 0), np.flatnonzero(image >= 0)
+        one, other = pairs[with_caption], pairs[caption[with_caption]]
+        text, shown = pairs[with_image], pairs[image[with_image]]
+        # Which image with which text, by their pairs, and the score it must beat; last the other half of an exchange.
+        forth, of_texts, back = self._ask(
+            [(one, other, scores[one]), (shown, text, scores[text]), (other, one, scores[other])], size
+        )
+        by_caption = _filled(size, one, other, np.minimum(caption_weight[with_caption], 1.0), *forth)
+        by_image = _filled(size, text, shown, np.minimum(image_weight[with_image], 1.0), *of_texts)
+        mends = forth[0] & back[0]
+        return Proposals(*by_caption, *by_image, _swaps(one[mends], other[mends], size))
 
-def _elsewhere(image_of: Rows, images: Rows, texts: Rows) -> NDArray[np.bool_]:
-    """Which texts (b, c) stand with another image than those (b,) they are asked for."""
-    return np.asarray(image_of[texts] != images[:, None])
+    def _ask(self, asked: list[tuple[Rows, Rows, Floats32]], size: int) -> list[tuple[NDArray[np.bool_], Floats]]:
+        """Whether each cell looks matched and scores above its level, and by how much; a cell is judged once."""
+        keys = [images * size + texts for images, texts, _ in asked]
+        cells, at = np.unique(np.concatenate(keys), return_inverse=True)
+        least = np.full(len(cells), np.inf, np.float32)
+        np.minimum.at(least, at, np.concatenate([level for _, _, level in asked]))
+        self.place.keep(**{"cell-image": cells // size, "cell-text": cells % size, "cell-least": least})
+        good, score = np.empty(len(cells), bool), np.empty(len(cells), np.float32)
+        done = 0
+        for found in self._pieces("judge", len(cells), PIECE, "judging proposals"):
+            here = slice(done, done + len(found["good"]))
+            good[here], score[here] = found["good"], found["score"]
+            done = here.stop
+        answers = []
+        for place, (_, _, level) in zip(np.split(at, np.cumsum([len(key) for key in keys])[:-1]), asked, strict=True):
+            gain = (score[place] - level).astype(np.float64)
+            answers.append((good[place] & (gain > 0), gain))
+        return answers
 
+    def _pieces(self, step: str, total: int, size: int, what: str) -> Iterator[Arrays]:
+        """What the pieces of a step find out, in order; `size` of `total` in each."""
+        count = -(-total // size)
+        names = [f"{step} {k} {k * size} {min((k + 1) * size, total)}" for k in range(count)]
+        self.spread(self.place.path, names, what, self.tell)
+        return self.place.collect(step, count)
 
-def _spread(data: PairVectors, frame: Frame, suspects: _SuspectsAmongMany) -> float:
-    """Standard deviation of a random cell: one entropy then suits every model."""
-    rng = np.random.default_rng(0)
-    one, other = (suspects.pairs[rng.integers(0, len(suspects.pairs), 2000)] for _ in range(2))
-    return float(Measure(frame).score(data.image_vectors(one), data.text_vectors(other)).std()) or 1.0
+    def _write_texts(self) -> bool:
+        """Leave the vectors of the texts; whether they have an index."""
+        pairs, unit = self.suspects.pairs, self.frame.unit
+        parts = (unit(self.data.text_vectors(pairs[at : at + PIECE]), 1) for at in range(0, len(pairs), PIECE))
+        return Texts.write(parts, len(pairs), self.frame.texts.shape[1], self.place)
 
+    def _images(self) -> Tensor:
+        """(n, d), where that is few."""
+        return self.frame.unit(self.data.image_vectors(self.suspects.shown), 0)
 
-def _transport(
-    suspects: _SuspectsAmongMany, listed: NDArray[np.int32], score: Floats32, order: Rows, blocks: int, tell: Tell
-) -> tuple[Rows, Floats, Rows, Floats]:
-    count, size = len(suspects.images), len(suspects.pairs)
-    best, total = _fits(listed, score, size)
-    mass = np.bincount(suspects.image, suspects.p, count).astype(np.float64)
-    most = COLUMNS * -(-size // count) if blocks > 1 else size
-    issues = suspects.p > 0.5
-    caption, caption_weight = np.full(size, -1, np.int64), np.full(size, np.nan)
-    image, image_weight = np.full(size, -1, np.int64), np.zeros(size)
-    for block in range(blocks):
-        mine = np.sort(order[count * block // blocks : count * (block + 1) // blocks])
-        there = listed[mine]
-        r, place = np.nonzero(there >= 0)
-        cols, fits = there[r, place].astype(np.int64), score[mine[r], place].astype(np.float64)
-        if len(r):
-            texts, c = np.unique(cols, return_inverse=True)
-            share = np.bincount(c, np.exp((fits - best[cols]) / DIVISION)) / total[texts]
-            allotted = (suspects.p[texts] * share)[c]
-            kept = heaviest(np.arange(len(r)), cols, allotted, most)
-            r, cols, fits, allotted = r[kept], cols[kept], fits[kept], allotted[kept]
-            rows, r_local = np.unique(r, return_inverse=True)
-            texts, first, c = np.unique(cols, return_index=True, return_inverse=True)
-            plan = solve_block(r_local, c, fits, mass[mine[rows]], allotted[first], ROUNDS[blocks > 1])
-            weight = plan[r_local, c]
-            pairs = np.concatenate(
-                [suspects.by_image[suspects.first[i] : suspects.first[i + 1]] for i in mine.tolist()]
-            )
-            chosen, by = assign(np.searchsorted(mine, suspects.image[pairs]), r, cols, weight, issues[pairs])
-            caption[pairs], caption_weight[pairs] = chosen, by
-            _best_images(image, image_weight, cols, mine[r], weight)
-        tell("rematching", block + 1, blocks)
-    image[~issues] = -1
-    holder = suspects.by_image[suspects.first[:-1]]  # the most suspicious pair of each image
-    return caption, caption_weight, np.where(image >= 0, holder[image], -1), image_weight
+    def _spread_of_scores(self) -> float:
+        """Standard deviation of a random cell: one entropy then suits every model."""
+        rng, pairs = np.random.default_rng(0), self.suspects.pairs
+        one, other = (pairs[rng.integers(0, len(pairs), 2000)] for _ in range(2))
+        scores = Measure(self.frame).score(self.data.image_vectors(one), self.data.text_vectors(other))
+        return float(scores.std()) or 1.0
 
 
 def _fits(listed: NDArray[np.int32], score: Floats32, size: int) -> tuple[Floats, Floats]:
@@ -163,10 +180,10 @@ def _fits(listed: NDArray[np.int32], score: Floats32, size: int) -> tuple[Floats
     among the blocks by how it fits their images."""
     best, total = np.full(size, -np.inf), np.zeros(size)
     for sweep in (0, 1):
-        for at in range(0, len(listed), _STEP):
-            part = listed[at : at + _STEP].ravel()
+        for at in range(0, len(listed), PIECE):
+            part = listed[at : at + PIECE].ravel()
             there = part >= 0
-            cols, fits = part[there], score[at : at + _STEP].ravel()[there].astype(np.float64)
+            cols, fits = part[there], score[at : at + PIECE].ravel()[there].astype(np.float64)
             if sweep == 0:
                 np.maximum.at(best, cols, fits)
             else:
@@ -174,48 +191,19 @@ def _fits(listed: NDArray[np.int32], score: Floats32, size: int) -> tuple[Floats
     return best, total
 
 
-def _best_images(image: Rows, weight_of: Floats, cols: Rows, images: Rows, weight: Floats) -> None:
-    """Remember for every text the image that the heaviest cell so far leads to."""
-    heavy = np.flatnonzero(weight > np.maximum(LIGHTEST, weight_of[cols]))
-    heavy = heavy[np.argsort(weight[heavy], kind="stable")]  # of several, the last one written is the heaviest
-    image[cols[heavy]], weight_of[cols[heavy]] = images[heavy], weight[heavy]
+def _filled(
+    size: int, pairs: Rows, partners: Rows, weight: Floats, good: NDArray[np.bool_], gain: Floats
+) -> tuple[Rows, Floats, Floats]:
+    """Partner, weight and gain of every pair, (N,) each: -1 and NaN where nothing good is proposed."""
+    proposed, by_weight, by_gain = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
+    proposed[pairs[good]], by_weight[pairs[good]], by_gain[pairs[good]] = partners[good], weight[good], gain[good]
+    return proposed, by_weight, by_gain
 
 
-@dataclass(frozen=True, eq=False)
-class _Judge:
-    """Whether a proposed pair looks matched and scores above the given one."""
-
-    data: PairVectors
-    measure: Measure
-    scores: Floats32  # (N,) of the given pairs
-    convincing: float
-    tell: Tell
-
-    def accepts(self, one: Rows, other: Rows, flipped: bool) -> tuple[NDArray[np.bool_], Floats]:
-        """Of pairs `one` that would get the text (flipped: the image) of pairs `other`: whether, and the gain."""
-        good, score = self._cells(*((other, one) if flipped else (one, other)))
-        gain = (score - self.scores[one]).astype(np.float64)
-        return good & (gain > 0), gain
-
-    def swaps(self, caption_pair: Rows) -> Rows:
-        """The pair with which exchanging captions mends both: the way back must look matched too."""
-        one = np.flatnonzero(caption_pair >= 0)
-        other = caption_pair[one]
-        good, back = self._cells(other, one)
-        mends = good & (back > self.scores[other])
-        swap = np.full(len(caption_pair), -1, np.int64)
-        for a, b in zip(one[mends].tolist(), other[mends].tolist(), strict=True):
-            if swap[a] < 0 and swap[b] < 0 and a != b:
-                swap[a], swap[b] = b, a
-        return swap
-
-    def _cells(self, image_pairs: Rows, text_pairs: Rows) -> tuple[NDArray[np.bool_], Floats32]:
-        good, score = np.empty(len(image_pairs), bool), np.empty(len(image_pairs), np.float32)
-        for at in range(0, len(image_pairs), BLOCK):
-            part = slice(at, at + BLOCK)
-            one, other = image_pairs[part], text_pairs[part]
-            vectors = self.data.image_vectors(one), self.data.text_vectors(other)
-            evidence, score[part] = self.measure.cells(other, self.data.image_rows(one), *vectors)
-            good[part] = self.measure.frame.near.suspicion(evidence) <= self.convincing
-            self.tell("judging proposals", min(part.stop, len(image_pairs)), len(image_pairs))
-        return good, score
+def _swaps(one: Rows, other: Rows, size: int) -> Rows:
+    """(N,): the pair with which to exchange captions, -1: none; the first to ask has it."""
+    swap = np.full(size, -1, np.int64)
+    for a, b in zip(one.tolist(), other.tolist(), strict=True):
+        if swap[a] < 0 and swap[b] < 0 and a != b:
+            swap[a], swap[b] = b, a
+    return swap

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from torch import Tensor
 
 from mispair.auditing.blocks import lie_together
 from mispair.auditing.similarity import Rows
+from mispair.scale.workplace import Workplace
 from mispair.searching.inverted import require_faiss
 
 FEW = 16_384  # texts up to which all are compared: faiss is not needed
@@ -29,7 +29,9 @@ _PROBES = 64  # groups looked at
 _CANDIDATES = 128  # compared by their vectors
 _PER_CENTRE = 32  # texts that a centre is trained on
 _HNSW = 4096  # groups from which the nearest ones are found by a graph
-STEP = 256  # images compared at a time
+STEP = 256  # images searched for at a time
+_COMPARED = 64  # of them, whose candidates are compared at a time
+_INDEX = "texts.faiss"
 _BLOCK = 8192  # vectors written at a time
 
 
@@ -40,16 +42,25 @@ class Texts:
     vectors: NDArray[np.float16]
     index: Any = None  # None: few enough to compare all
 
-    @classmethod
-    def write(cls, blocks: Iterator[Tensor], count: int, width: int, scratch: Path) -> Texts:
-        """`blocks` (., d) in order, `count` rows in all; the file goes to the folder `scratch`."""
-        vectors = np.memmap(scratch / "texts.f16", np.float16, "w+", shape=(count, width))
+    @staticmethod
+    def write(blocks: Iterator[Tensor], count: int, width: int, place: Workplace) -> bool:
+        """Leave `blocks` (., d), in order, `count` rows in all, where `load` finds them; whether they have an index."""
+        vectors = place.make("texts", np.float16, (count, width))
         at = 0
         for block in blocks:
             vectors[at : at + len(block)] = block.numpy()
             at += len(block)
         assert at == count
-        return cls(vectors, None if count <= FEW else _index(vectors))
+        vectors.flush()
+        if count > FEW:
+            require_faiss().write_index(_index(vectors), str(place.path / _INDEX))
+        return count > FEW
+
+    @classmethod
+    def load(cls, place: Workplace) -> Texts:
+        """The vectors stay on disk."""
+        path = place.path / _INDEX
+        return cls(place.array("texts"), require_faiss().read_index(str(path)) if path.exists() else None)
 
     def search(self, images: Tensor, k: int, allowed: Callable[[Rows], NDArray[np.bool_]]) -> tuple[Rows, Tensor]:
         """The k best texts of images (b, d): rows (b, k) and scores (b, k); -1 and -inf where there are fewer.
@@ -62,25 +73,33 @@ class Texts:
             candidate = candidates.numpy()
         else:
             candidate = self.index.search(images.numpy(), wanted)[1]
-            texts = torch.from_numpy(self.vectors[candidate.clip(min=0)]).float()
-            scores = torch.bmm(texts, images.unsqueeze(2)).squeeze(2)
+            scores = torch.cat([self._compare(images[at], candidate[at]) for at in _in_cache(len(images))])
         good = torch.from_numpy((candidate >= 0) & allowed(candidate))
         best = scores.masked_fill(~good, -torch.inf).topk(min(k, wanted), 1)
         chosen = np.take_along_axis(candidate, best.indices.numpy(), 1)
         return np.where(np.isfinite(best.values.numpy()), chosen, -1), best.values
 
+    def _compare(self, images: Tensor, candidate: Rows) -> Tensor:
+        """Scores (b, c) of images (b, d) with texts named by their rows (b, c)."""
+        texts = torch.from_numpy(self.vectors[candidate.clip(min=0)]).float()
+        return torch.bmm(texts, images.unsqueeze(2)).squeeze(2)
+
     def groups(self, images: Tensor) -> Rows:
-        """The group of texts nearest to each image (b, d)."""
-        assert self.index is not None
+        """The group of texts nearest to each image (b, d); where all are compared there is one."""
+        if self.index is None:
+            return np.zeros(len(images), np.int64)
         nearest: Rows = self.index.quantizer.search(images.numpy(), 1)[1][:, 0]
         return nearest
 
 
-def together(texts: Texts, images: Callable[[], Iterator[Tensor]], count: int, size: int) -> Rows:
-    """(n,): the images in an order in which those that may compete for texts lie together."""
-    if texts.index is None:
-        return np.argsort(lie_together(torch.cat(list(images())), max(1, count // size)), kind="stable")
-    return np.argsort(np.concatenate([texts.groups(block) for block in images()]), kind="stable")
+def _in_cache(count: int) -> list[slice]:
+    """So few images at a time that the vectors of their candidates stay in a processor's cache."""
+    return [slice(at, at + _COMPARED) for at in range(0, count, _COMPARED)]
+
+
+def together(images: Tensor, size: int) -> Rows:
+    """(n,): few images (n, d) in an order in which those that may compete for texts lie together, `size` at a time."""
+    return np.argsort(lie_together(images, max(1, len(images) // size)), kind="stable")
 
 
 def _index(vectors: NDArray[np.float16]) -> Any:

@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
@@ -21,12 +22,15 @@ from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.runtime.run_folder import RunFolder
 from mispair.scale.evidence import BLOCK
+from mispair.scale.frame import make_frame
+from mispair.scale.rematch import Where
+from mispair.scale.rematch_pieces import RematchPieces
 from mispair.scale.shard_folder import ShardFolder
 from mispair.workflows.embed import Encoding
 from mispair.workflows.embed_folder import embed
 from mispair.workflows.pair_vectors import Subject, open_vectors, subject_of
-from mispair.workflows.ray_engine import Cluster, connected, map_pieces, refuse_failed
-from mispair.workflows.shards import ShardJudge, merge_shards
+from mispair.workflows.ray_engine import Cluster, connected, fetch, map_pieces, refuse_failed
+from mispair.workflows.shards import ShardJudge, merge_shards, same_data
 
 _ENDINGS = (".parquet", ".tar")
 _PER_WORKER = 8  # shards: a slow worker then holds up the others by little
@@ -129,13 +133,25 @@ def _local(url: str, scratch: Path) -> str:
 
 
 class ShardWorker:
-    """Measures or judges shards."""
+    """Measures or judges shards; `frame` is a reference to what the first process has made."""
 
-    def __init__(self, subject: str, of: int, folder: str) -> None:
-        self.judge = ShardJudge(Subject.model_validate_json(subject), of, Path(folder))
+    def __init__(self, subject: str, of: int, folder: str, frame: Any) -> None:
+        self.judge = ShardJudge(Subject.model_validate_json(subject), of, Path(folder), fetch(frame))
 
     def work(self, piece: str) -> str:
         return self.judge.judge(int(piece))
+
+
+class RematchWorker:
+    """Does pieces of the search for proposals."""
+
+    def __init__(self, subject: str, folder: str, frame: Any) -> None:
+        data = open_vectors(Subject.model_validate_json(subject))
+        self.pieces = RematchPieces(data, same_data(data, fetch(frame)), Path(folder))
+
+    def work(self, piece: str) -> str:
+        self.pieces.do(piece)
+        return piece
 
 
 def encode_on_ray(target: str, encoder: str, folder: Path, cluster: Cluster, tell: Tell) -> Subject:
@@ -161,22 +177,31 @@ def audit_on_ray(
     """Both passes over all shards and what comes of them; finished shards are in `folder`, as with `--shard`."""
     folder = folder.absolute()
     place = ShardFolder(folder)
-    of = _cut(place, subject, cluster)
-    made_of = subject.model_dump_json(), of, str(folder)
+    cluster.wake(worker)
+    data = open_vectors(subject)
+    of = _cut(place, len(data), cluster)
+    frame = make_frame(data)
+    shared = cluster.share(frame)
+    made_of = subject.model_dump_json(), of, str(folder), shared
     for what, path_of in (("measuring shards", place.statistics), ("judging shards", place.verdicts)):
         todo = [str(shard) for shard in range(1, of + 1) if not path_of(shard, of).exists()]
         failed = map_pieces(cluster, worker, made_of, todo, what, tell)
         refuse_failed(failed, of, "shards", folder)
         if not place.calibrated:
-            merge_shards(folder, tell)
-    merged = merge_shards(folder, tell)
+            merge_shards(folder, tell, frame=frame)
+
+    def spread(scratch: Path, pieces: list[str], what: str, tell: Tell) -> None:
+        failed = map_pieces(cluster, RematchWorker, (made_of[0], str(scratch), shared), pieces, what, tell)
+        refuse_failed(failed, len(pieces), "pieces", folder)
+
+    merged = merge_shards(folder, tell, frame=frame, where=Where(spread, folder))
     assert isinstance(merged, Verdicts)
     return merged
 
 
-def _cut(place: ShardFolder, subject: Subject, cluster: Cluster) -> int:
+def _cut(place: ShardFolder, pairs: int, cluster: Cluster) -> int:
     """How many shards: as begun, else some for each worker, none without a block of pairs."""
     begun = place.begun()
     if begun is not None:
         return begun
-    return max(1, min(_PER_WORKER * cluster.workers, len(open_vectors(subject)) // BLOCK))
+    return max(1, min(_PER_WORKER * cluster.workers, pairs // BLOCK))

@@ -36,6 +36,27 @@ class Cluster:
     ray: Any
     workers: int
 
+    def share(self, value: Any) -> Any:
+        """A reference by which workers have `value`, see `fetch`; it travels to each machine once."""
+        return self.ray.put(value)
+
+    def wake(self, worker: type[Worker]) -> None:
+        """Let as many processes import what `worker` needs as will be at work, and do not wait for them."""
+        task = self.ray.remote(num_cpus=1)(_import)
+        for _ in range(self.workers):
+            task.remote(worker)
+
+
+def fetch(reference: Any) -> Any:
+    """In a worker: what `Cluster.share` was given."""
+    import ray
+
+    return ray.get(reference)
+
+
+def _import(worker: type[Worker]) -> None:
+    """In a process of the cluster: that the class arrived is enough."""
+
 
 def require_ray() -> Any:
     """The ray module, or a sentence how to get it. It reports to nobody."""

@@ -6,6 +6,7 @@ is judged with it, `merge_shards` proposes partners from the whole set and write
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,12 @@ from mispair.counted import counted
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
-from mispair.scale.frame import make_frame
+from mispair.scale.frame import Frame, data_key, make_frame
 from mispair.scale.judge_many import Judged, finish
+from mispair.scale.rematch import HERE, Where
 from mispair.scale.shard_folder import ShardFolder
 from mispair.scale.statistics import gather, load_statistics, save_statistics
+from mispair.scale.vectors import PairVectors
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
 
@@ -31,12 +34,15 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 class ShardJudge:
-    """Judges shards of one data set into one folder; the data is opened, and the frame made, once."""
+    """Judges shards of one data set into one folder; the data is opened, and the frame made, once.
 
-    def __init__(self, subject: Subject, of: int, folder: Path) -> None:
+    frame: of the same data, where somebody has made it already. Raises InputError where the data here is other.
+    """
+
+    def __init__(self, subject: Subject, of: int, folder: Path, frame: Frame | None = None) -> None:
         self.subject, self.of, self.place = subject, of, ShardFolder(folder)
         self.data = open_vectors(subject)
-        self.frame = make_frame(self.data)
+        self.frame = make_frame(self.data) if frame is None else same_data(self.data, frame)
 
     def judge(self, shard: int, tell: Tell = silent) -> str:
         """Statistics of a shard, or its verdicts where the calibration is there; a sentence that says what was done.
@@ -78,8 +84,24 @@ def judge_shard(subject: Subject, shard: tuple[int, int], folder: Path, tell: Te
     return ShardJudge(subject, shard[1], folder).judge(shard[0], tell)
 
 
-def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
+def same_data(data: PairVectors, frame: Frame) -> Frame:
+    """The frame, if it is of this data: a worker may see other files under the same name. Raises InputError else."""
+    if data_key(data) != frame.key:
+        raise InputError(
+            f"{socket.gethostname()} sees other data under the same name, or other vectors of it, than who began; give"
+            " all machines the same files"
+        )
+    return frame
+
+
+def merge_shards(
+    folder: Path, tell: Tell = silent, *, frame: Frame | None = None, where: Where = HERE
+) -> Verdicts | str:
     """The next thing: a calibration of all statistics (a sentence says so), or the audit of all verdicts.
+
+    Args:
+        frame: of the data, where somebody has made it already.
+        where: who seeks the proposals.
 
     Raises InputError where shards are missing, overlap or do not belong together; nothing is written then.
     """
@@ -88,7 +110,7 @@ def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
     if not place.calibrated:
         whole, of = place.merge_statistics()
         assert subject is not None, "whoever writes statistics says of what"
-        frame = make_frame(open_vectors(subject))
+        frame = frame or make_frame(open_vectors(subject))
         _refuse_other(frame.key, whole.key, folder)
         calibration = calibrate_counts(whole, frame.full, frame.near).full
         place.save_calibration(whole, of, frame)
@@ -106,7 +128,7 @@ def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
     full = calibrations.full
     table = place.load_verdicts(key, int(full.given.sum() + full.crowded.sum()))
     data = open_vectors(subject)
-    frame = make_frame(data)
+    frame = frame or make_frame(data)
     _refuse_other(frame.key, key, folder)
     columns = (table[name].to_numpy() for name in ("p_mismatch", "score", "caption_above", "image_above"))
     return finish(
@@ -116,6 +138,7 @@ def merge_shards(folder: Path, tell: Tell = silent) -> Verdicts | str:
         Judged(*(np.ascontiguousarray(column) for column in columns)),
         about_subject(subject),
         tell,
+        where,
     )
 
 
