@@ -134,7 +134,7 @@ def router(site: Site) -> APIRouter:
             result = search_picture(here, encoder(), _decoded(request.picture), request.k, request.side, only)
         else:
             assert request.pair is not None
-            result = search_pair(here, request.pair, request.k, request.by, request.side, only)
+            result = search_pair(here, request.pair, request.k, request.by, request.side, only, site.encoder)
         return SearchAnswer(answers=[_answer(site, hit) for hit in result.hits], notes=list(result.notes))
 
     @routes.get("/api/sample")
@@ -159,7 +159,9 @@ def router(site: Site) -> APIRouter:
             raise HTTPException(404, f"there is no pair {pair}; pairs go from 0 to {len(here) - 1}")
         (row,) = here.rows([pair])
         near = {
-            f"{by}_{side}": [_answer(site, hit).model_dump() for hit in search_pair(here, pair, 8, by, side).hits]
+            f"{by}_{side}": [
+                _answer(site, hit).model_dump() for hit in search_pair(here, pair, 8, by, side, None, site.encoder).hits
+            ]
             for by in ("images", "texts")
             for side in ("images", "texts")
         }
