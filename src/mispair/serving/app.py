@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 import time
@@ -121,7 +122,7 @@ def run_server(site: Site, host: str, port: int, token: str | None, ready: Calla
     try:
         bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise InputError(f"port {port} of {host} cannot be used ({reason}); choose another with --port") from None
     port = bound.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
