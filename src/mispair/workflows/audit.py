@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,8 @@ from torch import Tensor
 from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
-from mispair.auditing.judge import FEWEST, Floats, judge
+from mispair.auditing.judge import FEWEST, judge
 from mispair.auditing.others import said_without_training
-from mispair.auditing.similarity import Rows
 from mispair.auditing.space import space_of
 from mispair.auditing.truth import who_belongs, with_truth
 from mispair.auditing.verdicts import Verdicts
