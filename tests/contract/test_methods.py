@@ -54,7 +54,7 @@ def epochs(folder):
     ]
 
 
-NOISY = ("data.limit=17", "data.noise.rate=0.5", "train.batch_size=16", "train.lr=0.01")
+NOISY = ("data.limit=19", "data.noise.rate=0.5", "train.batch_size=16", "train.lr=0.01")
 
 
 @pytest.fixture(scope="module", params=method_names())
@@ -138,7 +138,7 @@ def test_the_loss_is_logged_and_the_cost_is_counted(whole):
 @pytest.mark.parametrize("rate", [0.0, 0.8])
 @pytest.mark.parametrize("name", list(method_presets()))
 def test_any_share_of_noise_runs(tmp_path, name, rate):
-    assembly, progress = train(tmp_path, name, "data.limit=17", f"data.noise.rate={rate}")
+    assembly, progress = train(tmp_path, name, "data.limit=19", f"data.noise.rate={rate}")
     assert progress.epoch == 4
     assert np.isfinite(progress.best)
     assert all(torch.isfinite(value).all() for value in parameters(assembly).values())
@@ -173,7 +173,7 @@ def test_every_method_trains_a_head_on_frozen_towers(tmp_path, name):
 
 @pytest.mark.parametrize("name", list(method_presets()))
 def test_mixed_precision_trains_every_parameter(tmp_path, name):
-    sets = ("data.limit=17", "engine.precision=bf16", "train.epochs=3", "data.noise.rate=0.4")
+    sets = ("data.limit=19", "engine.precision=bf16", "train.epochs=3", "data.noise.rate=0.4")
     assembly, progress = train(tmp_path, name, *sets)
     assert np.isfinite(progress.best)
     for name, network in assembly.trainer.method.networks.items():
@@ -241,9 +241,7 @@ def test_a_weight_scales_the_losses_of_its_pair(name, mismatched_data):
     rest[0] = 0.0  # a pair of the first batch
     # Two siblings count as much as both of them: not the sum of what each does.
     apart = (*words, "method.siblings.when=never") if name.startswith("l2rm") else words
-    whole, without, alone = (
-        gradients(name, data, weights, *apart, epochs=1)[0] for weights in (None, rest, 1 - rest)
-    )
+    whole, without, alone = (gradients(name, data, weights, *apart, epochs=1)[0] for weights in (None, rest, 1 - rest))
     assert without[1] != whole[1] or name == "bicro", "the first pair had no loss of its own"
     assert without[1] + alone[1] == pytest.approx(whole[1], rel=1e-4)
 
