@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,15 @@ import yaml
 
 from mispair.runtime.machine import inspect_machine
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def test_no_test_waits_on_a_clock() -> None:
@@ -43,7 +51,7 @@ def test_one_class_has_one_name() -> None:
     classes: dict[str, list[str]] = {}
     types: dict[str, list[str]] = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _nodes(path):
             where = str(path.relative_to(ROOT))
             if isinstance(node, ast.ClassDef):
                 classes.setdefault(node.name.lstrip("_"), []).append(where)
@@ -51,6 +59,10 @@ def test_one_class_has_one_name() -> None:
                 types.setdefault(node.targets[0].id.lstrip("_"), []).append(where)
     assert not {name: paths for name, paths in classes.items() if len(paths) > 1}
     assert not {name: (paths, types[name]) for name, paths in classes.items() if name in types}
+
+
+def test_the_longest_files_of_the_tests_exist() -> None:
+    assert not [name for name in LONGEST if not (ROOT / "tests" / name).is_file()]
 
 
 # Whoever owns a folder knows the names of its files; everybody else asks it.
@@ -65,11 +77,7 @@ OWNERS = {
 def test_the_files_of_a_folder_are_named_in_one_file(owner: str) -> None:
     package = ROOT / "src/mispair"
     texts = {
-        path: {
-            node.value
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        }
+        path: {node.value for node in _nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         for path in sorted(package.rglob("*.py"))
     }
     for name in OWNERS[owner].split():
