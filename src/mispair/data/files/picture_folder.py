@@ -11,7 +11,10 @@ from mispair.data.picture_store import PictureIndex
 from mispair.pictures.containment import contained
 from mispair.pictures.decode import Broken, read_picture
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+ENDINGS = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"),
+    *(".jfif", ".ppm", ".avif", ".heic", ".heif"),  # the last two cannot be read, and that is said of each
+)
 OUTSIDE = "lies outside the folder of pictures (--allow-outside lets it in)"
 ADDRESS = "is an address on the web, which is not fetched: download the pictures with img2dataset"
 
