@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from mispair.runtime.machine import inspect_machine
-
 from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[1]

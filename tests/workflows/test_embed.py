@@ -63,6 +63,17 @@ def test_only_raw_data_is_encoded(raw: DataConfig, tmp_path: Path) -> None:
         assert with_features(config, HOW) is config
 
 
+def test_pictures_without_captions_are_refused_before_they_are_encoded(
+    raw: DataConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = DataConfig(path=str(raw.images))
+    assert encode_data(alone, WORDS).encoded == 96, "without captions they can be searched"
+    monkeypatch.setattr(module, "encode_pictures", lambda *_, **__: pytest.fail("hours of encoding for nothing"))
+    for how in (HOW, Encoding("colours", texts=True, workers=0)):
+        with pytest.raises(InputError, match="holds pictures and no captions"):
+            encode_data(alone, how)
+
+
 def test_few_captions_are_read_by_the_encoder_and_many_as_words(
     raw: DataConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

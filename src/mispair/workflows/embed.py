@@ -25,6 +25,7 @@ from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
+from mispair.data.readers.picture_files import no_captions
 from mispair.data.source import Source
 from mispair.encoders.pipeline import (
     EncodingProgress,
@@ -78,6 +79,12 @@ def needs_encoding(config: DataConfig) -> bool:
     return source.images is None and source.pictures is not None
 
 
+def neither_pictures_nor_features(config: DataConfig) -> bool:
+    """Whether this is a list of pairs whose images were not found, neither as files nor as vectors."""
+    source = open_pairing(config, list_data_splits(config)[0])
+    return source.listed > 0 and source.images is None and source.pictures is None
+
+
 def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Tell = silent) -> DataConfig:
     """The configuration with features: its own where it has some, else its pictures are encoded first.
 
@@ -108,10 +115,12 @@ def encode_data(
     Raises:
         InputError: as `with_features` does.
     """
-    source = _open_raw(config)
+    source = open_raw(config)
     if shard is not None:
         source = part_of(source, *shard)
     assert source.pictures is not None
+    if encoding.texts is not False and source.captions is None:  # said before hours of encoding, not after
+        raise InputError(no_captions(Path(config.path)))
     encoder = open_encoder(encoding.encoder, device=encoding.device)
     output = "cells" if encoding.cells else "vector"
     done = _encode_pictures(config, encoder, source.pictures, output, encoding, tell)
@@ -175,7 +184,8 @@ def _wants_texts(encoding: Encoding, encoder: Encoder, source: Source) -> bool:
     return known and not encoding.cells and len(source.image_of_text) < FEW_PAIRS
 
 
-def _open_raw(config: DataConfig) -> Source:
+def open_raw(config: DataConfig) -> Source:
+    """All pairs of data with pictures. Raises InputError where none were found, or some are missing and refused."""
     source = open_pairing(config.model_copy(update={"limit": None}), "all")
     if source.pictures is None and any("://" in name[:12] for name in source.image_ids or ()):
         raise InputError(
@@ -246,8 +256,7 @@ def _write_pictures(done: Encodings, output: str, encoder: Encoder, ids: list[st
 
 def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | None) -> Path:
     """(listed, d): a vector for every text of the data set; zeros for those whose picture is missing."""
-    if source.captions is None:
-        raise InputError(f"{source.name} holds no captions; expected a table of pairs as DATA, pictures with --images")
+    assert source.captions is not None, "asked before anything is encoded"
     assert source.positions is not None, "pictures come with a list of pairs"
     tell_texts = _teller(tell, "encoding captions", len(source.captions))
     done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=tell_texts)

@@ -208,6 +208,7 @@ def test_a_column_of_embeddings_is_features(tmp_path: Path) -> None:
     table = pa.table({"key": NAMES, "caption": CAPTIONS, "image_embedding": vectors.tolist()})
     pq.write_table(table, tmp_path / "p.parquet", row_group_size=2)
     data = open_split(DataConfig(path=str(tmp_path / "p.parquet")), "all")
+    assert "features from 'image_embedding'" in data.notes[0]
     assert np.allclose(data.image_batch(np.arange(5))[0][:, 0].numpy(), vectors)
     ragged = pa.table({"key": NAMES[:2], "caption": CAPTIONS[:2], "embedding": [[1.0, 2.0], [1.0]]})
     pq.write_table(ragged, tmp_path / "q.parquet")

@@ -33,10 +33,11 @@ class Columns:
     file: str | None = None  # where the picture lies, when another column than `image` says so
     picture: str | None = None  # the pictures themselves
     weights: str | None = None  # how much each pair counts
+    vectors: str | None = None  # features of the images
 
     def note(self, file: str, header: list[str]) -> str:
         used = {"image": self.image, "caption": self.caption, "split": self.split, "id": self.id}
-        used |= {"file": self.file, "pictures": self.picture, "weights": self.weights}
+        used |= {"file": self.file, "pictures": self.picture, "weights": self.weights, "features": self.vectors}
         said = ", ".join(f"{role} from '{name}'" for role, name in used.items() if name is not None)
         rest = [name for name in header if name not in used.values()]
         return f"{file}: {said}" + (f"; not used: {shorten(rest, 6)}" if rest else "")

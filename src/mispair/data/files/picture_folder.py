@@ -10,9 +10,9 @@ from pathlib import Path
 
 from mispair.data.picture_store import PictureIndex
 from mispair.pictures.containment import contained
-from mispair.pictures.decode import FORMATS, Broken, read_picture
+from mispair.pictures.decode import FORMATS, UNREADABLE, Broken, read_picture
 
-ENDINGS = tuple(ending for endings in FORMATS.values() for ending in endings)
+ENDINGS = (*(ending for endings in FORMATS.values() for ending in endings), *UNREADABLE)
 OUTSIDE = "lies outside the folder of pictures (--allow-outside lets it in)"
 ADDRESS = "is an address on the web, which is not fetched: download the pictures with img2dataset"
 

@@ -110,6 +110,15 @@ def reader_of(config: DataConfig) -> Reader:
         )
     if is_missing(path):
         raise InputError(f"{does_not_exist(path)}; expected a folder, a table, a .tar, an .npy or the word scenes")
+    if path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip"):
+        raise InputError(
+            f"{path} is compressed, and is read in place; expected it unpacked, so try: gunzip -k (or unzip)"
+        )
+    if path.suffix.lower() == ".txt":
+        raise InputError(
+            f"{path} has an ending that says nothing; expected a table ({', '.join(TABLES)}) or Flickr's .token.txt, so"
+            " rename it to what it is"
+        )
     raise InputError(
         f"{path} is nothing mispair reads; expected a folder, a table"
         f" ({', '.join(TABLES)}), a .tar, a .json or .token of captions, or an .npy"
