@@ -17,9 +17,12 @@ settings.load_profile("house")
 
 # Longest first: of several processes (--dist loadfile --no-loadscope-reorder) none is left with a long file at the end.
 LONGEST = [
-    "contract/test_methods.py", "runtime/test_accelerator.py", "browser/test_report.py", "experiments/test_runner.py",
-    "runtime/test_distributed.py", "test_examples.py", "workflows/test_tuning.py", "functional/test_mixture.py",
-    "runtime/test_trainer.py", "functional/test_transport.py",
+    "contract/test_methods.py", "runtime/test_accelerator.py", "browser/test_report.py", "browser/test_serve.py",
+    "fuzz/test_files.py", "scale/test_ray.py", "experiments/test_runner.py", "fuzz/test_kills.py", "test_examples.py",
+    "runtime/test_distributed.py", "trajectory/test_losses.py", "workflows/test_tuning.py",
+    "functional/test_mixture.py", "cli/test_audit.py", "cli/test_train.py", "functional/test_transport.py",
+    "runtime/test_trainer.py", "auditing/test_quick.py", "fuzz/test_full_disk.py", "models/test_exact.py",
+    "workflows/report/test_build.py",
 ]  # fmt: skip
 
 
