@@ -49,7 +49,7 @@ def refuse_data(target: str) -> None:
             f"{target} does not exist; expected a run folder, or data: a table, tars, a folder of pictures"
         )
     if any(reader.recognises(config) for reader in READERS):
-        if neither_pictures_nor_features(config):
+        if not target.lower().endswith(".npy") and neither_pictures_nor_features(config):
             open_raw(config)
         raise InputError(
             f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"
