@@ -50,7 +50,11 @@ def refuse_data(target: str) -> None:
         )
     if any(reader.recognises(config) for reader in READERS):
         if not target.lower().endswith(".npy") and neither_pictures_nor_features(config):
-            open_raw(config)
+            try:
+                open_raw(config)
+            except InputError as error:
+                with_features = f"mispair audit {target} --train --features images.npy"
+                raise InputError(f"{error}; or give features of them: {with_features}") from None
         raise InputError(
             f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"
             f" with a run you have: mispair audit RUN --data {target}"

@@ -40,5 +40,5 @@ def test_captions_that_nobody_named_are_a_finding(tmp_path: Path) -> None:
     (finding,) = source.findings
     assert finding.kind == "captions not read"
     assert "4 files" in finding.text
-    assert "annotations/captions_val2014.json, a.csv, b.csv ..." in finding.text
+    assert "a.csv, annotations/captions_val2014.json, b.csv ..." in finding.text
     assert "unpack" in finding.text
