@@ -5,6 +5,15 @@ import json
 from typer.testing import CliRunner
 
 from mispair.cli.app import app
+from mispair.encoders import registry
+
+
+def test_the_remedy_names_what_is_missing(monkeypatch):
+    told = {about.remedy for about in registry.list_encoders() if about.source.startswith("hub:") and not about.here}
+    assert told
+    assert all(remedy.startswith("hf download ") for remedy in told), "transformers is installed here"
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    assert "pip install 'mispair[hub]'; then: hf download " in registry.list_encoders()[1].remedy
 
 
 def test_the_list_says_what_is_here(monkeypatch):

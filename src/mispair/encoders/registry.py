@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 from mispair.encoders import basic
 from mispair.encoders.own import TwoEncoders
@@ -109,10 +110,11 @@ def open_encoder(
 
 def list_encoders() -> list[EncoderAbout]:
     """What `mispair encoders` shows; nothing is loaded or downloaded."""
+    install = "" if find_spec("transformers") else "pip install 'mispair[hub]'; then: "
     listed = [basic.about()]
     for name, hub in SHORT_NAMES.items():
         here = _is_here(hub.repository)
-        remedy = "" if here else f"pip install 'mispair[hub]'; then: hf download {hub.repository}"
+        remedy = "" if here else f"{install}hf download {hub.repository}"
         listed.append(
             EncoderAbout(
                 name, hub.good_for, hub.joint, hub.megabytes, hub.licence, f"hub: {hub.repository}", here, remedy

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.cache import cache_folder
 from mispair.counted import counted
-from mispair.data.config import DataConfig
+from mispair.data.config import FEW_PAIRS, DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
@@ -41,7 +41,7 @@ from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.workflows.embed_shards import part_of
-from mispair.workflows.embedded_before import FEW_PAIRS, embedded_before
+from mispair.workflows.embedded_before import embedded_before
 
 DEFAULT = "basic"
 _ROWS = 1024  # copied at a time

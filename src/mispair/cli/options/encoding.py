@@ -79,8 +79,8 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
     Args:
         asked: whether a person said how to encode; then data that needs no encoding is refused, not read silently.
     """
+    from mispair.data.config import FEW_PAIRS
     from mispair.workflows.embed import DEFAULT, needs_encoding, with_features
-    from mispair.workflows.embedded_before import FEW_PAIRS
 
     raw = needs_encoding(config)
     done = with_features(config, how, progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mispair.data.config import DataConfig
+from mispair.data.config import FEW_PAIRS, DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.inspection.agreement import check_agreement
 from mispair.data.inspection.between_splits import other_words, rare_words, repeated_ids, shared_images
@@ -91,7 +91,15 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
     findings += shared_images(hashes) + repeated_ids(sources)
     train = counts[names[0]]  # a vocabulary is made from the first split, which is train
     if vocabulary is None:
-        findings += rare_words(train, config.min_count, names[0])
+        rare = rare_words(train, config.min_count, names[0])
+        if _read_by_an_encoder(sources):
+            few = f"below {FEW_PAIRS:,} pairs the encoder of the pictures reads captions whole"
+            notes += [
+                f"{found.text.rpartition('; ')[0]} where words are learned (--texts words, --cells); {few}"
+                for found in rare
+            ]
+        else:
+            findings += rare
     findings += other_words(counts)
     if names == ["all"] and sources[0].captions is not None:
         dev, test = config.holdout
@@ -102,6 +110,12 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
     once = {finding.text: finding for finding in findings}  # what concerns a whole file is told by each of its splits
     words = kept if any(counts.values()) else 0
     return Inspection(sources[0].name, tuple(facts), words, tuple(once.values()), tuple(dict.fromkeys(notes)))
+
+
+def _read_by_an_encoder(sources: list[Source]) -> bool:
+    """Whether training would read these captions as an encoder's vectors: raw pictures, and not many pairs."""
+    raw = all(source.images is None and source.pictures is not None for source in sources)
+    return raw and sum(len(source.image_of_text) for source in sources) < FEW_PAIRS
 
 
 def _agreement(sources: list[Source], config: DataConfig) -> list[Finding]:
