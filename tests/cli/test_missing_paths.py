@@ -49,6 +49,7 @@ CASES = {
     "evaluate several": "evaluate INDX INDEX",
     "runs": "runs INDX",
     "experiments": "experiments run main --data INDX",
+    "experiments, table": "experiments table INDX",
 }  # fmt: skip
 
 
