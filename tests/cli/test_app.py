@@ -46,7 +46,13 @@ def test_help_reads_nothing_of_ours_but_the_command_line():
     code = "import sys, mispair.cli.app; print([name for name in sys.modules if name.startswith('mispair.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name for name in ast.literal_eval(done.stdout) if not name.startswith("mispair.cli")}
-    assert loaded == {"mispair.version", "mispair.errors", "mispair.lazy_exports", "mispair.counted"}
+    assert loaded == {
+        "mispair.version",
+        "mispair.errors",
+        "mispair.lazy_exports",
+        "mispair.counted",
+        "mispair.missing_path",
+    }
 
 
 @pytest.mark.parametrize("verb", VERBS)

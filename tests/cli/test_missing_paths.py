@@ -49,6 +49,7 @@ CASES = {
     "evaluate several": "evaluate INDX INDEX",
     "runs": "runs INDX",
     "experiments": "experiments run main --data INDX",
+    "experiments, table": "experiments table INDX",
 }  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def test_a_missing_path_is_called_missing(forks: Forks, tmp_path: Path, case: st
     verbs_without_out = ("check", "search", "serve", "review", "merge", "evaluate", "runs")
     out = (
         []
-        if words[0] in verbs_without_out or "--shard" in words or "--resume" in words
+        if words[0] in verbs_without_out or {"--shard", "--resume", "table"} & set(words)
         else ["-o", str(tmp_path / "out")]
     )
     before = sorted(tmp_path.rglob("*"))

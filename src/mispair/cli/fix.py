@@ -10,7 +10,7 @@ import typer
 
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
-from mispair.counted import counted
+from mispair.counted import counted, either
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ def _fix(
     if fixed.unjudged:
         others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
         console.print(f"{fixed.unjudged:,} more {others}.")
+    if fixed.beyond:
+        console.print(
+            f"{counted(fixed.beyond, 'more pair lies', 'more pairs lie')} beyond the limit up to which was judged, and"
+            f" {either(fixed.beyond, 'is', 'are')} not in {out}: audit without a limit to keep them."
+        )
     if action in CHOOSING and fixed.wrong is not None:
         # What people decided moves every probability, so before and after are told by the same ones.
         before = verdicts.facts.rate if decisions is None else float(verdicts.p_mismatch.mean())
