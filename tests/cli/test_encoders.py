@@ -16,6 +16,13 @@ def test_the_remedy_names_what_is_missing(monkeypatch):
     assert "pip install 'mispair[hub]'; then: hf download " in registry.list_encoders()[1].remedy
 
 
+def test_nobody_says_no_of_an_encoder_that_was_not_asked(monkeypatch):
+    monkeypatch.setitem(registry._REGISTERED, "ours", lambda device, cells: None)
+    joint = {about.name: about.joint for about in registry.list_encoders()}
+    assert (joint["basic"], joint["minilm"], joint["ours"]) == (True, False, None)
+    assert CliRunner().invoke(app, ["encoders"]).exit_code == 0
+
+
 def test_the_list_says_what_is_here(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     shown = CliRunner().invoke(app, ["encoders"])

@@ -31,7 +31,7 @@ def encoders(
         table.add_column(heading, justify="right" if heading == "size" else "left", overflow="fold")
     for about in known:
         table.add_row(
-            escape(about.name), escape(about.good_for), "yes" if about.joint else "no",
+            escape(about.name), escape(about.good_for), {True: "yes", False: "no", None: ""}[about.joint],
             f"{about.megabytes:,} MB" if about.megabytes else "", escape(about.licence), escape(about.source),
             "[green]yes[/green]" if about.here else "no",
         )  # fmt: skip

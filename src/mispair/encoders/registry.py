@@ -121,10 +121,10 @@ def list_encoders() -> list[EncoderAbout]:
             )
         )
     for name in _REGISTERED:
-        listed.append(EncoderAbout(name, "registered by this program", False, 0, "", "this program", True))
+        listed.append(EncoderAbout(name, "registered by this program", None, 0, "", "this program", True))
     for name, entry in _offered().items():
         listed.append(
-            EncoderAbout(name, "offered by an installed package", False, 0, "", f"package: {entry.value}", True)
+            EncoderAbout(name, "offered by an installed package", None, 0, "", f"package: {entry.value}", True)
         )
     return listed
 
