@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class SplitFacts:
     unknown: float | None = None  # share of words the given vocabulary lacks
     sides: tuple[SideFacts, ...] = ()
     pictures: PictureFacts | None = None
+    unusable: dict[str, str] = field(default_factory=dict)  # every picture that is missing or broken, and why
 
 
 @dataclass(frozen=True)
@@ -147,10 +148,12 @@ def _check_split(
         if which == 0:
             seen = scanned.hashes
     drawn: PictureFacts | None = None
+    unusable = dict(source.no_picture)
     if source.images is None and source.pictures is not None:
         looked = scan_pictures(source.pictures, source.split, _progress_of(report, f"{source.split} pictures"))
         findings += looked.findings
         drawn, seen = looked.facts, looked.hashes
+        unusable |= looked.broken
     total, longest, unknown = 0, 0, None
     if source.captions is not None:
         texts = scan_captions(
@@ -162,7 +165,9 @@ def _check_split(
     counts = np.bincount(source.image_of_text, minlength=source.image_count)
     spread = (int(counts.min()), int(counts.max()))
     pairs = len(source.image_of_text)
-    facts = SplitFacts(source.split, pairs, source.image_count, spread, total, longest, unknown, tuple(sides), drawn)
+    facts = SplitFacts(
+        source.split, pairs, source.image_count, spread, total, longest, unknown, tuple(sides), drawn, unusable
+    )
     return facts, findings, seen
 
 
