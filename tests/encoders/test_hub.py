@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+from mispair.encoders.cache import open_table
 from mispair.encoders.pipeline import PictureItem, encode_pictures, encode_texts
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
@@ -265,6 +266,12 @@ def test_a_snapshot_in_the_cache_is_used_and_its_commit_recorded(tmp_path: Path,
     monkeypatch.setattr(huggingface_hub, "snapshot_download", cached)
     encoder = open_encoder("somebody/clip", device="cpu")
     assert encoder.revision == commit
+    assert encoder.name == f"somebody/clip@{commit}", "what a run or a folder of features keeps"
+    again = open_encoder(encoder.name, device="cpu")
+    assert (again.name, again.fingerprint) == (encoder.name, encoder.fingerprint)
+    by_branch = open_encoder("somebody/clip@main", device="cpu")
+    folders = {open_table(tmp_path, one, "images", "vector").folder for one in (encoder, again, by_branch)}
+    assert (by_branch.name, len(folders)) == (encoder.name, 1)
     assert images(encoder, "vector")["vector"].values.shape == (3, 8)
 
 

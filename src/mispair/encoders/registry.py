@@ -133,6 +133,8 @@ def _hub(name: str, source: str, device: str, cells: int, precision: str, downlo
     from mispair.encoders.weights import find_weights
 
     weights = find_weights(source, download=download)
+    if weights.revision:  # whoever writes the name down means these weights, and none that come later
+        name = f"{name.partition('@')[0]}@{weights.revision}"
     from mispair.encoders.hub import HubEncoder
 
     return HubEncoder(name, weights, device=device, cells=cells, precision=precision)
