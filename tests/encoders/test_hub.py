@@ -11,9 +11,13 @@ import torch
 from PIL import Image
 
 from mispair.encoders.cache import open_table
+from mispair.encoders.hub import HubEncoder
 from mispair.encoders.pipeline import PictureItem, encode_pictures, encode_texts
 from mispair.encoders.registry import open_encoder
+from mispair.encoders.weights import find_weights
 from mispair.errors import InputError
+from tests.colours import write_colours
+from tests.data.samples import run
 from tests.pictures.samples import colours, saved
 
 transformers = pytest.importorskip("transformers")
@@ -191,6 +195,31 @@ def test_bfloat16_is_near_and_has_a_cache_of_its_own(folder):
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     assert not np.array_equal(a, b)
     assert (cosine > 0.95).all()
+
+
+def test_bfloat16_where_it_pays_is_an_accelerator_that_has_it(folder, monkeypatch: pytest.MonkeyPatch):
+    weights = find_weights(str(folder("clip")))
+    made = {}
+    for has_it in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda has_it=has_it: has_it)
+        for device in ("cuda:1", "cpu", "mps"):
+            made[has_it, device] = HubEncoder("clip", weights, device=device).fingerprint
+    whole, half = (HubEncoder("clip", weights, precision=p).fingerprint for p in ("float32", "bfloat16"))
+    assert {key for key, fingerprint in made.items() if fingerprint == half} == {(True, "cuda:1")}
+    assert set(made.values()) == {whole, half}
+
+
+@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2"])
+def test_pairs_are_judged_without_training_and_it_is_said(
+    folder, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MISPAIR_CACHE", str(tmp_path / "cache"))
+    table = write_colours(tmp_path, 40)
+    place = ("--images", tmp_path / "photos", "--encoder", folder(family), "-o", tmp_path / "audit")
+    ran = run(monkeypatch, capsys, "audit", table, *place)
+    assert ran.code == 0, ran.err
+    assert f"judged by the encoder '{folder(family)}' alone: nothing is trained on this data" in ran.err
+    assert "of 40 pairs" in ran.out
 
 
 def test_the_fingerprint_is_of_the_content(folder, tmp_path: Path):

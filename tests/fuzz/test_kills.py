@@ -132,10 +132,10 @@ def test_pictures_that_are_encoded_trained_on_and_judged_in_one_go(kills: int, f
     def run(number: int, kill_at: int | None = None) -> Ran:
         place = tmp_path / f"place-{number}"
         place.mkdir(exist_ok=True)
-        set_cache = {"MISPAIR_CACHE": str(place / "cache")}
         return forks.run(
-            "audit", table, *options, "-o", place / "audit", folder=place, kill_at=kill_at, environment=set_cache
-        )
+            "audit", table, *options, "-o", place / "audit", folder=place, kill_at=kill_at, limit=300,
+            environment={"MISPAIR_CACHE": str(place / "cache")},
+        )  # fmt: skip
 
     def made(number: int) -> dict[str, object]:
         place = tmp_path / f"place-{number}"
