@@ -159,3 +159,17 @@ def test_captions_that_say_nothing_are_blamed_and_not_their_vectors(
     assert not (here / "out").exists()
     said = mispair("check", "same.csv", "--images", "photos").out
     assert f"all 59 captions are {how}: nothing to learn" in said
+
+
+@pytest.mark.parametrize("verb", ["check", "embed", "audit", "audit --train", "train"])
+def test_a_file_name_that_is_no_text_costs_one_sentence(here: Path, mispair: Run, verb: str) -> None:
+    folder = here / "beside"
+    folder.mkdir()
+    for ending, content in ((b"png", colour_picture("red", 0)), (b"txt", b"a red square")):
+        with open(os.fsencode(folder) + b"/bild \xff." + ending, "wb") as file:
+            file.write(content)
+    name, *options = verb.split()
+    encoding = () if name == "check" else (*ENCODER, "-o", here / "out")
+    ran = mispair(name, folder, *encoding, *options, "--missing", "skip")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert r"the name of the picture bild \xff.png is not UTF-8; rename it" in ran.err
