@@ -53,7 +53,7 @@ def test_an_index_answers_whatever_shows_or_says_it(folder):
         (lambda index: index.search("red", side="captions"), "no side 'captions' of an index; it is images or texts"),
         (lambda index: index.search({"a": 1}), "a string, a picture .* or a vector, got dict"),
         (lambda index: mp.index(encoder="colours"), "name the data and no run"),
-        (lambda index: mp.index(), "say what to index with"),
+        (lambda index: mp.index(), "say what to index: a run, or data="),
         (lambda index: mp.index("run", images="photos"), "name it with data="),
     ],
 )

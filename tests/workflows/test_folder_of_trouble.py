@@ -10,12 +10,13 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from mispair.encoders import registry
 from tests.colours import colour_encoder, colour_picture, write_colours
-from tests.data.samples import Ran, listing, run
+from tests.data.samples import Ran, listing, precomp, run
 
 Run = Callable[..., Ran]
 ENCODER = ("--encoder", "colours", "--workers", 0)
@@ -173,3 +174,32 @@ def test_a_file_name_that_is_no_text_costs_one_sentence(here: Path, mispair: Run
     ran = mispair(name, folder, *encoding, *options, "--missing", "skip")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert r"the name of the picture bild \xff.png is not UTF-8; rename it" in ran.err
+
+
+def test_embedding_what_brings_its_features_is_refused(here: Path, mispair: Run) -> None:
+    pq.write_table(pa.table({"image_id": ["a", "b"], "caption": ["x", "y"], "embedding": [[1.0], [2.0]]}), "p.parquet")
+    for data in (precomp(here / "f", splits=("train", "dev")), "p.parquet", "scenes"):
+        ran = mispair("embed", data, "-o", "out")
+        assert ran.code == 2
+        assert f"{data} brings its features: nothing is to be encoded" in ran.err
+
+
+def test_pictures_without_captions_are_embedded_and_what_is_missing_is_said(here: Path, mispair: Run) -> None:
+    (here / "photos/notes.csv").write_text("a,b\n")
+    (here / "photos/more.csv").write_text("a,b\n")
+    ran = mispair("embed", "photos", *ENCODER, "--missing", "skip", "-o", "out")
+    assert ran.code == 0, ran.err
+    assert "There is nothing to train on yet: photos holds pictures and 2 files that may have their captions" in ran.out
+    assert "mispair train" not in ran.out
+
+
+def test_the_columns_of_flickr30k_are_known(here: Path, mispair: Run) -> None:
+    rows = [
+        "image_name| comment_number| comment",
+        "001.png| 0| a green square",
+        "001.png| 1| green",
+        "002.png| 0| blue",
+    ]
+    (here / "results.csv").write_text("\n".join(rows) + "\n")
+    said = json.loads(mispair("check", "results.csv", "--images", "photos", "--json").out)
+    assert [(split["pairs"], split["images"]) for split in said["splits"]] == [(3, 2)]

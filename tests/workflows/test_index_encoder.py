@@ -34,6 +34,18 @@ def test_an_encoder_alone_is_indexed_searched_and_explained(photos, mispair):
     assert "another model" in said.err
 
 
+def test_pictures_are_indexed_by_the_embedded_encoder_where_none_is_named(photos, mispair, monkeypatch):
+    from mispair.encoders import registry
+
+    monkeypatch.setattr(registry.basic, "BasicEncoder", registry._REGISTERED["colours"])
+    code, said = mispair("index", photos / "pairs.csv", "--images", photos / "photos", "-o", photos / "index")
+    assert code == 0, said.err
+    index = mp.index(out=photos / "again", data=photos / "pairs.csv", images=photos / "photos")
+    assert index.search("red").hits[0].caption.startswith("red")
+    code, said = mispair("index", photos / "photos/1.png", "-o", photos / "no")
+    assert code == 2
+
+
 def test_an_audit_by_an_encoder_is_searched_too(photos):
     mp.audit_pictures(photos / "pairs.csv", images=photos / "photos", encoder="colours").save(photos / "audit")
     site = open_site(photos / "audit")

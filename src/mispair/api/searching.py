@@ -38,10 +38,11 @@ def index(
     """Encode every pair once, with a run or with an encoder alone, and keep the vectors in a folder.
 
     Args:
-        run: a run folder, or what `mispair.load` gave; left out where an `encoder` is named.
+        run: a run folder, or what `mispair.load` gave; left out where an encoder alone is to do it.
         out: the index folder; an index of the same model that is there is brought up to date, another one replaced.
-        data: other data than the run's own; with `encoder`, the pictures and captions to index.
-        encoder: instead of a run: an encoder with one space for both, such as basic or clip-b32; nothing is trained.
+        data: other data than the run's own; without a run, the pictures and captions to index.
+        encoder: instead of a run: an encoder with one space for both, such as clip-b32; nothing is trained. Without a
+            run basic is taken.
         features, ids, columns, missing, images: how `data` is read, as in `mispair.check`.
         verdicts: an audit of the data, or the folder it was saved in; answers then carry p_mismatch.
         tell: called with what is being done, how much of it is done, and how much there is.
@@ -50,7 +51,7 @@ def index(
         The open index: `search` by words, a picture or a vector, `nearest` by many vectors, `to_parquet`.
 
     Raises:
-        InputError: neither a run nor an encoder with data is named, or they cannot be used.
+        InputError: neither a run nor data is named, or they cannot be used.
 
     Example:
         >>> index = mp.index("runs/a", "index")
@@ -64,6 +65,8 @@ def index(
 
     described = {"features": features, "ids": ids, "columns": columns, "missing": missing, "images": images}
     judged = Verdicts.load(verdicts) if isinstance(verdicts, (str, os.PathLike)) else verdicts
+    if run is None and data is not None:
+        encoder = encoder or "basic"
     if encoder is not None:
         from mispair.workflows.embed import Encoding
 
@@ -72,7 +75,7 @@ def index(
         build_encoder_index(data_section(data, described), Path(out), Encoding(encoder), judged, tell or silent)
         return open_index(out)
     if run is None:
-        raise InputError("say what to index with: a run, or encoder= with data=")
+        raise InputError("say what to index: a run, or data= with pictures and captions")
     if data is None and any(value is not None for value in described.values()):
         raise InputError("features, ids, columns, missing and images describe other data: name it with data=")
     from mispair.api.training import load

@@ -9,8 +9,11 @@ from mispair.cli.options import data as data_options
 from mispair.errors import InputError
 
 
-def is_pictures(files: dict[str, Any]) -> bool:
-    """Whether TARGET is data with pictures, or what an encoder made of them: then the encoder can judge it as it is."""
+def is_pictures(files: dict[str, Any], raw: bool = False) -> bool:
+    """Whether TARGET is data with pictures, or what an encoder made of them: then the encoder can judge it as it is.
+
+    `raw`: pictures alone.
+    """
     from mispair.data.files.tar_names import is_tar_pattern
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
@@ -24,7 +27,7 @@ def is_pictures(files: dict[str, Any]) -> bool:
     there = path.exists() or is_tar_pattern(str(path))
     if RunFolder(path).begun or not there or not any(reader.recognises(config) for reader in READERS):
         return False
-    return needs_encoding(config) or embedded_before(config, texts=True).joint is not None
+    return needs_encoding(config) or (not raw and embedded_before(config, texts=True).joint is not None)
 
 
 def refuse_data(target: str) -> None:

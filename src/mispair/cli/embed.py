@@ -75,6 +75,11 @@ def embed(
     if shard is not None:
         typer.echo("Next, when all shards are there: mispair merge PARTS -o features")
         return
+    if done.source.captions is None:
+        from mispair.data.readers.picture_files import no_captions
+
+        typer.echo(f"There is nothing to train on yet: {no_captions(Path(data))}")
+        return
     typer.echo(f"Next: mispair train {out}, or mispair audit {out} --train")
     if EmbeddedFolder(out).texts_file.exists() and not how.cells:
         typer.echo(

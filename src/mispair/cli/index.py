@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mispair.cli.audit_target import is_pictures
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 @grouped
 def index(
     source: str = typer.Argument(
-        ..., help="A run or an audit by one; with --encoder, pictures and captions; with --parquet, an index."
+        ..., help="A run or an audit by one; pictures and captions, for an encoder; with --parquet, an index."
     ),
     out: Path = typer.Option(
         Path("index"), "-o", "--out", help="The index folder; made again, only what is new is encoded."
@@ -31,7 +32,7 @@ def index(
         None, "--parquet", help="Write the index SOURCE into one .parquet for a vector database, and stop."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the manifest as JSON."),
-    encoder: str | None = typer.Option(None, help="What encodes pictures; mispair encoders lists them."),
+    encoder: str | None = typer.Option(None, help="What encodes pictures: basic, siglip2-base, ...; mispair encoders."),
     *,
     table: data_options.TableOptions,
     pictures: data_options.PictureOptions,
@@ -45,7 +46,7 @@ def index(
 
       mispair index runs/a -o index
 
-      mispair index pairs.csv --images photos --encoder basic -o index     nothing is trained
+      mispair index pairs.csv --images photos -o index                      nothing is trained
 
       mispair search index "two dogs in the snow"
 
@@ -60,6 +61,8 @@ def index(
         _export(Path(source), parquet)
         return
     verdicts = None if audit is None else Verdicts.load(audit)
+    if encoder is None and data is None and is_pictures({"path": source, **described}, raw=True):
+        encoder = "basic"
     with ProgressLine() as progress:
         if encoder is not None:
             from mispair.workflows.embed import Encoding

@@ -16,8 +16,15 @@ from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
 from mispair.encoders.registry import open_encoder
+from mispair.errors import InputError
 from mispair.progress import Tell, silent
-from mispair.workflows.embed import EncodedData, Encoding, encode_data
+from mispair.workflows.embed import (
+    EncodedData,
+    Encoding,
+    encode_data,
+    needs_encoding,
+    neither_pictures_nor_features,
+)
 from mispair.workflows.embed_shards import POSITION, write_shard
 
 
@@ -32,8 +39,12 @@ def embed(
         What was encoded; its `config` is that of the new folder.
 
     Raises:
-        InputError: `out` exists, or as `mispair.workflows.embed.encode_data` does.
+        InputError: `out` exists, the data brings features, or as `mispair.workflows.embed.encode_data` does.
     """
+    if not needs_encoding(config) and not (config.path != "scenes" and neither_pictures_nor_features(config)):
+        raise InputError(
+            f"{config.path} brings its features: nothing is to be encoded, every command takes it as it is"
+        )
     with make_atomically(out) as hidden:
         folder = hidden / "features"
         folder.mkdir()

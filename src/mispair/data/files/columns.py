@@ -10,14 +10,26 @@ from mispair.data.config import ColumnsConfig
 from mispair.data.files.reading import shorten
 from mispair.errors import InputError
 
-# Names used by open_clip, img2dataset, clip-retrieval, DataComp, LAION and Hugging Face metadata, best first.
+# Names used by open_clip, img2dataset, clip-retrieval, DataComp, LAION, Hugging Face and Flickr30k, best first.
 IMAGE = (
     *("image_id", "img_id", "imageid", "image", "img", "filepath", "file_path", "file_name", "filename"),
-    *("image_path", "img_path", "image_file", "path", "file", "key", "image_key", "uid", "image_url", "img_url", "url"),
+    *("image_path", "img_path", "image_file", "image_name", "path", "file", "key", "image_key", "uid"),
+    *("image_url", "img_url", "url"),
 )
 # Of these, the ones that say where a file lies.
-FILE = ("filepath", "file_path", "file_name", "filename", "image_path", "img_path", "image_file", "path", "file")
-CAPTION = ("caption", "captions", "title", "text", "sentence", "description", "alt_text", "alt", "raw")
+FILE = (
+    "filepath",
+    "file_path",
+    "file_name",
+    "filename",
+    "image_path",
+    "img_path",
+    "image_file",
+    "image_name",
+    "path",
+    "file",
+)
+CAPTION = ("caption", "captions", "title", "text", "sentence", "description", "alt_text", "alt", "raw", "comment")
 SPLIT = ("split", "partition", "subset")
 ID = ("pair_id", "caption_id", "sentid", "uid", "id")
 
