@@ -3,6 +3,7 @@
 import pytest
 
 import mispair as mp
+import mispair.api
 from mispair.cli.app import VERBS
 from tests.synthetic import tiny_config
 
