@@ -49,7 +49,7 @@ class PairData:
         """(M,) the image each text counts as the caption of where recalls are taken: in a noisy dev the given one."""
         if self.split != "dev" or self.noise_hash is None:
             return self.image_of_text
-        owners = self.image_of_text.copy()
+        owners: NDArray[np.int64] = self.image_of_text.copy()
         owners[self.table.text_rows] = self.table.image_rows
         return owners
 
