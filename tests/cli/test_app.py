@@ -144,3 +144,12 @@ def test_an_empty_path_is_not_the_present_folder(arguments, tmp_path, monkeypatc
     assert ran.code == 2
     assert "is empty; is a variable of your shell not set?" in ran.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["check", "embed", "audit", "train"])
+def test_tars_that_the_shell_spelled_out_are_told_apart_from_two_sides(verb, monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, verb, "s/0.tar", "s/1.tar", "s/2.tar", "-o", "x.tar")
+    assert ran.code == 2
+    assert "the pattern in quotes, as in 'shards/*.tar'" in ran.err
+    one = run(monkeypatch, capsys, verb, "s/0.tar", "-o", "x.tar")
+    assert "in quotes" not in one.err

@@ -149,6 +149,8 @@ def audit(
                 run = _train(files, said, out / "run") if train else Path(target)
                 verdicts = _judge(run, data, described, split, folds, truth_column or truth, progress)
     verdicts.save(out)
+    judged = verdicts.facts.data.get("config")
+    encode_options.tell_failed(judged.get("features") if isinstance(judged, dict) else None, out)
     if csv:
         verdicts.to_csv(out / "audit.csv")
     print_verdicts(verdicts, out, budget, as_json)
@@ -235,23 +237,28 @@ def _judge(
 
 
 def _train(files: dict[str, Any], training: dict[str, Any], folder: Path) -> Path:
+    """Train into `folder`, or go on where the same command was stopped or killed."""
     from rich.console import Console
 
+    from mispair.config.load import dump_config, load_config
     from mispair.runtime.engine import leads
     from mispair.runtime.run_folder import RunFolder
     from mispair.workflows.train import train
 
-    if RunFolder(folder).begun:
-        raise InputError(f"{folder} already holds a run; audit it with: mispair audit {folder}")
+    run = RunFolder(folder)
     console = Console(stderr=True, quiet=not leads())
     config = train_options.configure(console, files, training)
-    result = train(config, folder, console=console)
-    if not result.leads:  # one process judges and writes
-        raise typer.Exit
-    if result.stopped:
-        console.print(
-            f"Stopped and saved. Go on with: mispair train --resume {folder}, then: mispair audit {folder}",
-            markup=False,
+    begun = run.begun
+    if begun and dump_config(config, folder) != dump_config(load_config(run.config_file), folder):
+        raise InputError(
+            f"{folder} already holds a run, of another configuration; audit it with: mispair audit {folder}, or choose"
+            " another folder with -o"
         )
-        raise typer.Exit(130)
+    if not (begun and run.finished):
+        result = train(config, folder, resume=begun, console=console)
+        if result.leads and result.stopped:
+            console.print("Stopped and saved. Go on with the same command.", markup=False)
+            raise typer.Exit(130)
+    if not leads():  # one process judges and writes
+        raise typer.Exit
     return folder
