@@ -46,7 +46,9 @@ class Made:
 
 def model_hash(run: TrainedRun) -> str:
     """SHA-256 of the weights and words of a run: an index of it is refused when they change."""
-    digest = hashlib.sha256(run.files.model_file.read_bytes())
+    digest = hashlib.sha256()
+    for file in run.model_files:
+        digest.update(file.read_bytes())
     if run.vocabulary is not None:
         digest.update(run.vocabulary.content_hash.encode())
     return digest.hexdigest()
@@ -74,6 +76,7 @@ def build_index(
     pairs = sum(len(part) for part in opened.values())
     manifest = Manifest(
         model=model, source=str(run.folder.resolve()), data=where(config), pairs=pairs,
+        joined=tuple(str(folder.resolve()) for folder in run.folders[1:]),
         config=config.model_dump(mode="json"), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
         sides=config.sides, rerank=_scores_finer(run, next(iter(opened.values()))),
         audit=None if verdicts is None else audit_identity(verdicts),
