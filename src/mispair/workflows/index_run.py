@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
+from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
@@ -77,7 +78,7 @@ def build_index(
     manifest = Manifest(
         model=model, source=str(run.folder.resolve()), data=where(config), pairs=pairs,
         joined=tuple(str(folder.resolve()) for folder in run.folders[1:]),
-        config=config.model_dump(mode="json"), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
+        config=found_anywhere(config), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
         sides=config.sides, rerank=_scores_finer(run, next(iter(opened.values()))),
         audit=None if verdicts is None else audit_identity(verdicts),
     )  # fmt: skip
@@ -239,6 +240,12 @@ def _judged(verdicts: Verdicts, split: str, pairs: int) -> dict[str, Any]:
         "p_mismatch": pa.array(verdicts.p_mismatch, pa.float64()),
         "audit_pair": pa.array(np.arange(pairs), pa.int64()),
     }
+
+
+def found_anywhere(config: DataConfig) -> dict[str, Any]:
+    """A data section with full paths: an index is asked from other folders than the one it was made in."""
+    values = config.model_dump(mode="json")
+    return values | full_paths(values)
 
 
 def where(config: DataConfig) -> str:
