@@ -133,7 +133,7 @@ def test_pairs_beyond_a_limit_are_told(tmp_path: Path, mispair: Run, action: str
     config = DataConfig(path=str(folder), min_count=1, limit=4)
     audit = audit_of(tmp_path / "audit", config, "train")
     out = " ".join(mispair("fix", audit, "--action", action, "-o", tmp_path / "fixed").out.split())
-    assert "up to data.limit. 15 pairs after it were not judged and are left out of" in out
+    assert "up to data.limit. 15 pairs after it, not judged, are left out of" in out
     assert out.find("Expect ") < out.index("data.limit"), "what is expected is said of the pairs that were written"
     audit = audit_of(tmp_path / "whole", config.model_copy(update={"limit": None}), "train")
     assert "data.limit" not in mispair("fix", audit, "--action", action, "-o", tmp_path / "all").out
@@ -143,7 +143,9 @@ def test_pairs_beyond_a_limit_are_told(tmp_path: Path, mispair: Run, action: str
 def test_a_fix_that_changes_nothing_says_so(tmp_path: Path, mispair: Run, action: str, why: str) -> None:
     folder = precomp(tmp_path / "data", splits=("train", "dev"))
     audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
-    out = mispair("fix", audit, "--action", action, "--threshold", "0.95", "--min-gain", "0.6", "-o", tmp_path / "fixed").out
+    out = mispair(
+        "fix", audit, "--action", action, "--threshold", "0.95", "--min-gain", "0.6", "-o", tmp_path / "fixed"
+    ).out
     assert f"Nothing was changed: {why}" in " ".join(out.split())
     assert "Expect " not in out, "it is what it was before"
 

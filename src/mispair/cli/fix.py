@@ -131,9 +131,9 @@ def _fix(
         console.print(f"{fixed.unjudged:,} more {others}.")
     if fixed.beyond:
         console.print(
-            f"The audit went up to data.limit. {counted(fixed.beyond, 'pair')} after it"
-            f" {either(fixed.beyond, 'was', 'were')} not judged and {either(fixed.beyond, 'is', 'are')} left out of {out};"
-            " to keep them, judge all of the split first: mispair audit RUN --data DATA"
+            f"The audit went up to data.limit. {counted(fixed.beyond, 'pair')} after it, not judged,"
+            f" {either(fixed.beyond, 'is', 'are')} left out of {out}; to keep them, judge all of the split first:"
+            " mispair audit RUN --data DATA"
         )
     console.print(f"Train on it: mispair train {fixed.train}")
     console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")
