@@ -78,7 +78,7 @@ class EpochRun:
 
     def begin(self, epoch: int) -> None:
         """Nothing of the epoch is done yet."""
-        self.epoch = epoch
+        self.epoch = self.engine.epoch = epoch
         self.rng = self.streams.torch(f"method/epoch={epoch}")
         self._sums, self._counts, self.columns, self.waited = {}, {}, {}, 0.0
         self._cursor = _Cursor()
