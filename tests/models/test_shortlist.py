@@ -6,7 +6,6 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from mispair.config.schema import RunConfig
 from mispair.models.candidate_cells import candidate_cells, completed, worth_it
 from mispair.models.finegrained import STEEP
 from mispair.models.sgr import SGRConfig
@@ -131,15 +130,3 @@ def test_the_lesson_among_all_cells_is_the_lesson():
 def test_a_shortlist_needs_a_stand_in():
     with pytest.raises(ValidationError, match="cannot go without model.stand_in"):
         SGRConfig(shortlist=4, stand_in=None)
-
-
-@pytest.mark.parametrize(
-    ("after", "warmup", "said"),
-    [(6, 5, "leaves nothing of train.epochs=6"), (3, 3, "warmup_epochs=3 ends before the full model has learned")],
-)
-def test_epochs_that_leave_the_full_model_no_time_are_refused(after, warmup, said):
-    asked = {"model": {"name": "sgr", "shortlist": 4, "shortlist_after": after}, "train": {"epochs": 6}}
-    with pytest.raises(ValidationError, match=said):
-        RunConfig.model_validate(asked | {"method": {"name": "l2rm", "warmup_epochs": warmup}})
-    asked["model"]["shortlist"] = None
-    RunConfig.model_validate(asked | {"method": {"name": "l2rm", "warmup_epochs": warmup}})

@@ -11,7 +11,6 @@ from mispair.methods import METHODS, MethodConfig, method_preset
 from mispair.models import MODELS, ModelConfig, model_preset
 from mispair.models.dual import DualConfig
 from mispair.models.own import OwnConfig
-from mispair.models.sgr import SGRConfig
 from mispair.runtime.engine import EngineConfig
 from mispair.runtime.train_config import TrainConfig
 from mispair.section import Section
@@ -45,25 +44,8 @@ class RunConfig(Section):
                 f"method.warmup_epochs={warmup} leaves nothing of train.epochs={self.train.epochs}; "
                 "lower the one or raise the other"
             )
-        self._shortlist_fits()
         self._towers_fit()
         return self
-
-    def _shortlist_fits(self) -> None:
-        """Epochs that compare means leave some to the full model, and a method does not judge by it while it is new."""
-        if not isinstance(self.model, SGRConfig) or not self.model.shortlist:
-            return
-        after, warmup = self.model.shortlist_after, self.method.warmup
-        if after >= self.train.epochs:
-            raise ValueError(
-                f"model.shortlist_after={after} leaves nothing of train.epochs={self.train.epochs} to the full model;"
-                " lower the one or raise the other"
-            )
-        if 0 < warmup <= after:
-            raise ValueError(
-                f"method.warmup_epochs={warmup} ends before the full model has learned anything, since it begins after"
-                f" model.shortlist_after={after} epochs; raise the one or lower the other"
-            )
 
     def _towers_fit(self) -> None:
         """Towers that learn read pictures; nothing else does."""

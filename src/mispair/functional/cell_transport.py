@@ -40,7 +40,7 @@ def transport_cells(
     if not len(rows) == len(cols) == len(cost):
         raise InputError(f"cells have a row, a column and a cost each, got {len(rows)}, {len(cols)} and {len(cost)}")
     with torch.inference_mode():
-        kernel = _Cells.of(rows, cols, torch.from_numpy(cost) / -entropy, len(p), len(q))
+        kernel = _CellKernel.of(rows, cols, torch.from_numpy(cost) / -entropy, len(p), len(q))
         masses = torch.from_numpy(p), torch.from_numpy(q)
         rho = torch.minimum(masses[0].sum(), masses[1].sum()).clamp(max=mass)
         f, g, _, _ = extended(kernel, rho, *masses, tol, max_iter)
@@ -80,7 +80,7 @@ class _Side:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _CellKernel:
     """A kernel with the listed cells alone; see `sinkhorn.Kernel`."""
 
     log_kernel: Tensor  # (C,)
@@ -90,7 +90,7 @@ class _Cells:
     by_col: _Side
 
     @classmethod
-    def of(cls, rows: _Ints, cols: _Ints, log_kernel: Tensor, n: int, m: int) -> _Cells:
+    def of(cls, rows: _Ints, cols: _Ints, log_kernel: Tensor, n: int, m: int) -> _CellKernel:
         sides = _Side.of(rows, cols, n), _Side.of(cols, rows, m)
         return cls(log_kernel, torch.from_numpy(rows), torch.from_numpy(cols), *sides)
 

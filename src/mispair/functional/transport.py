@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.functional.sinkhorn import TINY, Grid, extended, plan_only, published
+from mispair.functional.sinkhorn import TINY, WholeKernel, extended, plan_only, published
 from mispair.types import Alignment
 
 _CACHE = 1 << 20  # bytes
@@ -146,7 +146,7 @@ def _solve(
         f, g, done, rounds = published(c, rho, entropy, p, q, barred, min(max_iter, 1000))
         return torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), done, rounds
     if entropy_on == "extended":
-        f, g, done, rounds = extended(Grid(log_kernel), rho, p, q, tol, max_iter)
+        f, g, done, rounds = extended(WholeKernel(log_kernel), rho, p, q, tol, max_iter)
     else:
         f, g, done, rounds = plan_only(log_kernel, rho, p, q, tol, max_iter)
     plan = _trim(torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), p, q)
