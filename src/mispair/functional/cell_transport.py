@@ -52,7 +52,7 @@ def transport_cells(
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _CellsInOrder:
     """The cells in the order of their rows (or columns): each row's lie together, from `starts` on."""
 
     order: _Ints  # (C,)
@@ -61,7 +61,7 @@ class _Side:
     other: _Ints  # (C,) column of each
 
     @classmethod
-    def of(cls, own: _Ints, other: _Ints, count: int) -> _Side:
+    def of(cls, own: _Ints, other: _Ints, count: int) -> _CellsInOrder:
         order = np.argsort(own, kind="stable")
         sizes = np.bincount(own, minlength=count)
         if len(sizes) != count or not sizes.all():
@@ -86,12 +86,12 @@ class _CellKernel:
     log_kernel: Tensor  # (C,)
     rows: Tensor
     cols: Tensor
-    by_row: _Side
-    by_col: _Side
+    by_row: _CellsInOrder
+    by_col: _CellsInOrder
 
     @classmethod
     def of(cls, rows: _Ints, cols: _Ints, log_kernel: Tensor, n: int, m: int) -> _CellKernel:
-        sides = _Side.of(rows, cols, n), _Side.of(cols, rows, m)
+        sides = _CellsInOrder.of(rows, cols, n), _CellsInOrder.of(cols, rows, m)
         return cls(log_kernel, torch.from_numpy(rows), torch.from_numpy(cols), *sides)
 
     def plan(self, f: Tensor, g: Tensor) -> Tensor:

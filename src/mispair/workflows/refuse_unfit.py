@@ -19,8 +19,8 @@ _COPIES = 4  # of every weight while training: itself, its gradient, and the two
 
 
 def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: torch.device) -> None:
-    """Raise InputError for too few pairs, pairs that all count nothing, a shortlist that comes too late, or networks that
-    do not fit into memory."""
+    """Raise InputError for too few pairs, pairs that all count nothing, a shortlist that comes too late, or networks
+    that do not fit into memory."""
     _refuse_late(config)
     if len(data) < FEWEST:
         raise InputError(
