@@ -41,8 +41,9 @@ setup-browser: $(STAMP) ## Install what the browser tests need: Playwright, and 
 demo: $(CORE) ## See what mispair does, on embedded data
 	@$(BIN)/mispair demo
 
+# A machine may forbid Python to keep what it compiled; then every process of the tests would compile all of it again.
 test: $(STAMP) ## Run the tests, two files at a time (JOBS=8 for more; the slow ones are in test-slow)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-slow: $(STAMP) ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow

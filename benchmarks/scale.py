@@ -1,9 +1,9 @@
 """How does judging grow? `python -m benchmarks.scale --sizes 100000,1000000 --reference 100000 --out FOLDER`
 
 Synthetic pairs x 256 (topics, noise on both sides, 30 % re-paired) are written as two .npy, then judged from their
-memory maps, every size in a process of its own on one thread. Printed: CPU seconds, in all and by stage, peak memory beside the maps, the
-exponent of the growth; with --reference the audit that holds everything and compares all suspects with all, and the
-share of its proposals that are the same. Results are kept in FOLDER and not measured again.
+memory maps, every size in a process of its own on one thread. Printed: CPU seconds, in all and by stage, peak memory
+beside the maps, the exponent of the growth; with --reference the audit that holds everything and compares all suspects
+with all, and the share of its proposals that are the same. Results are kept in FOLDER and not measured again.
 `--ray` measures the engine instead: the same sets by one worker and by two, the first with a slow and a failing worker
 too.
 """

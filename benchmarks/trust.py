@@ -32,6 +32,7 @@ from mispair.data.untrained import untrained_vectors
 from mispair.functional.detection import auroc, calibration_error
 from mispair.functional.judged_by_others import judge_by_others
 from mispair.functional.mismatch_rate import MismatchEstimate
+from mispair.workflows.embedded_before import embedded_before
 
 RATES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 SETS = {"choosing": worlds.CHOOSING, "kept": worlds.KEPT, "beyond": worlds.BEYOND}
@@ -114,11 +115,11 @@ def exchanged(images: Path, texts: Path, sizes: Sequence[int], draws: int) -> It
 def before_training(path: str, second: str | None, draws: int) -> Iterator[Row]:
     for protocol, rate, draw in product(("image", "caption"), RATES, range(draws)):
         noise = NoiseConfig(rate=rate, protocol=protocol, seed=draw)
-        data = open_split(DataConfig(path=path, second=second, noise=noise), "train")
+        data = open_split(embedded_before(DataConfig(path=path, second=second, noise=noise), texts=False), "train")
         vectors, truth = untrained_vectors(data), data.table.truth
         assert vectors is not None
         assert truth is not None
-        judged = judge_by_others(vectors.images, vectors.texts, data.table.image_rows)
+        judged = judge_by_others(vectors.images, vectors.texts, data.table.image_rows, joint=vectors.joint)
         name = f"{Path(path).name}, {protocol} protocol, draw {draw}"
         yield scored(name, len(data), truth.mismatched, judged.p_mismatch, judged.estimate)
 

@@ -15,6 +15,23 @@ settings.register_profile("house", deadline=None, max_examples=40, suppress_heal
 settings.load_profile("house")
 
 
+# Longest first: of several processes (--dist loadfile --no-loadscope-reorder) none is left with a long file at the end.
+LONGEST = [
+    "contract/test_methods.py", "runtime/test_accelerator.py", "browser/test_report.py", "browser/test_serve.py",
+    "fuzz/test_files.py", "scale/test_ray.py", "experiments/test_runner.py", "fuzz/test_kills.py", "test_examples.py",
+    "runtime/test_distributed.py", "trajectory/test_losses.py", "workflows/test_tuning.py",
+    "functional/test_mixture.py", "cli/test_audit.py", "cli/test_train.py", "functional/test_transport.py",
+    "runtime/test_trainer.py", "auditing/test_quick.py", "fuzz/test_full_disk.py", "models/test_exact.py",
+    "workflows/report/test_build.py",
+]  # fmt: skip
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {f"tests/{name}": position for position, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Nothing is left in, or read from, the cache of the person who runs the tests."""

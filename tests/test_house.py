@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
+
+from mispair.runtime.machine import inspect_machine
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def test_no_test_waits_on_a_clock() -> None:
@@ -40,7 +50,7 @@ def test_one_class_has_one_name() -> None:
     classes: dict[str, list[str]] = {}
     types: dict[str, list[str]] = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _nodes(path):
             where = str(path.relative_to(ROOT))
             if isinstance(node, ast.ClassDef):
                 classes.setdefault(node.name.lstrip("_"), []).append(where)
@@ -48,6 +58,10 @@ def test_one_class_has_one_name() -> None:
                 types.setdefault(node.targets[0].id.lstrip("_"), []).append(where)
     assert not {name: paths for name, paths in classes.items() if len(paths) > 1}
     assert not {name: (paths, types[name]) for name, paths in classes.items() if name in types}
+
+
+def test_the_longest_files_of_the_tests_exist() -> None:
+    assert not [name for name in LONGEST if not (ROOT / "tests" / name).is_file()]
 
 
 # Whoever owns a folder knows the names of its files; everybody else asks it.
@@ -62,11 +76,7 @@ OWNERS = {
 def test_the_files_of_a_folder_are_named_in_one_file(owner: str) -> None:
     package = ROOT / "src/mispair"
     texts = {
-        path: {
-            node.value
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        }
+        path: {node.value for node in _nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         for path in sorted(package.rglob("*.py"))
     }
     for name in OWNERS[owner].split():
@@ -93,3 +103,27 @@ def test_every_file_that_is_named_exists() -> None:
         if not (ROOT / (match[1] or f"src/mispair/{match[2]}")).is_file()
     }
     assert missing <= {"CONTRIBUTING.md: src/mispair/models/x.py"}  # the one that a reader is to write
+
+
+def test_the_extras_are_known_to_the_doctor_and_run_by_every_check() -> None:
+    """An extra that `mispair doctor` does not name cannot be missed, and one that no check installs is not tested."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = project.split("[project.optional-dependencies]")[1].split("\n[")[0]
+    extras = set(re.findall(r"^(\w+) = ", section, re.M)) - {"browser", "docs"}  # tools with targets of their own
+    known = {check.name for check in inspect_machine(ROOT)}
+    assert {f"extra [{name}]" for name in extras} <= known
+    (tools,) = re.findall(r"^TOOLS := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert set(tools.split(",")) == extras
+    assert f"-e '.[{tools}]'" in (ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8")
+
+
+def test_the_matrix_of_checks_spans_what_is_supported() -> None:
+    """The oldest and the newest Python and torch that the project says it takes."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    checks = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    matrix = checks["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", project)
+    assert f'requires-python = ">={matrix["python"][0]}"' in project
+    (pinned,) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)
+    assert matrix["torch"][-1] == pinned.split("+")[0]
+    assert f'"torch>={matrix["torch"][0].rpartition(".")[0]},' in project

@@ -34,8 +34,8 @@ def test_a_file_wins_over_a_name_and_ones_own_folder_over_what_came_along(tmp_pa
         ("f30k/l2rm-sgrr", r"there is no configuration file f30k/l2rm-sgrr.*did you mean f30k/l2rm-sgr\?"),
         ("nothing-like-it", "there is no configuration file nothing-like-it, and none of that name"),
         ("x" * 300, "there is no configuration file xxx"),
-        ("../configs/f30k/none", "there is no configuration file ../configs/f30k/none"),
-        ("/nowhere/f30k/l2rm-sgr", "there is no configuration file /nowhere/f30k/l2rm-sgr"),
+        ("../configs/f30k/none", "../configs/f30k/none does not exist"),
+        ("/nowhere/f30k/l2rm-sgr", "/nowhere/f30k/l2rm-sgr does not exist"),
     ],
 )
 def test_what_is_not_there_is_said(name, sentence, tmp_path, monkeypatch):

@@ -24,6 +24,13 @@ def test_values(text, value):
     assert read_yaml(text, "here") == value
 
 
+def test_a_text_that_is_read_again_is_a_value_of_its_own():
+    """The text is parsed once; whoever changes what it got changes nobody else's."""
+    first = read_yaml("a: {b: [1]}", "here")
+    first["a"]["b"].append(2)
+    assert read_yaml("a: {b: [1]}", "there") == {"a": {"b": [1]}}
+
+
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + k)}: &{chr(98 + k)} [{', '.join(['*' + chr(97 + k)] * 9)}]\n" for k in range(9)
 )

@@ -27,7 +27,8 @@ def first_complaint(error: ValidationError, where: str, names_beside: Callable[[
     if first["type"] == "extra_forbidden":
         known = names_beside(path)
         near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.4)
-        hint = f"did you mean {'.'.join([*path[:-1], known[near[0]]])}?" if near else f"known are {', '.join(known)}"
+        beside = ", ".join(name for name, place in known.items() if name == place)
+        hint = f"did you mean {'.'.join([*path[:-1], known[near[0]]])}?" if near else f"known are {beside}"
         return f"{where}: there is no {dotted}; {hint}"
     message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
@@ -36,8 +37,8 @@ def first_complaint(error: ValidationError, where: str, names_beside: Callable[[
     return f"{where}: {subject}{message[0].lower() + message[1:]}{shown}"
 
 
-def names_at(sections: list[Any], deeper: bool) -> dict[str, str]:
-    """The names of fields of `sections` and, where asked, of the sections these hold: name -> place from here."""
+def names_at(sections: list[Any]) -> dict[str, str]:
+    """The names of fields of `sections` and of the sections these hold: name -> place from here."""
     names = {name: name for section in sections for name in sorted(section.model_fields)}
     below = {
         inner: f"{name}.{inner}"
@@ -46,7 +47,7 @@ def names_at(sections: list[Any], deeper: bool) -> dict[str, str]:
         for part in sections_at(section, name)
         for inner in part.model_fields
     }
-    return below | names if deeper else names
+    return below | names
 
 
 def sections_at(section: Any, name: str) -> list[Any]:

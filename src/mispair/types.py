@@ -74,6 +74,7 @@ class Untrained:
 
     images: NDArray[np.float32]  # (I, F) by image
     texts: NDArray[np.float32]  # (N, D) by pair: of the text it shows
+    joint: NDArray[np.float32] | None = None  # (I, D) the images in the space of the texts, where somebody knows it
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ long files. A date is the text it is written as.
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -29,7 +31,7 @@ def read_yaml(text: str, where: str, remedy: str = "") -> Any:
             f"{where} has {len(text):,} characters, more than the {LONGEST:,} of any configuration{remedy}"
         )
     try:
-        return _Loader(text).get_single_data()
+        return deepcopy(_parse(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
@@ -37,6 +39,12 @@ def read_yaml(text: str, where: str, remedy: str = "") -> Any:
         raise InputError(f"{where}{line} is not valid YAML{reason}{remedy}") from None
     except (ValueError, RecursionError, OverflowError):
         raise InputError(f"{where} is not valid YAML{remedy}") from None
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> Any:
+    """The cells of a grid share files and options, and parsing one takes longer than all that is done with it."""
+    return _Loader(text).get_single_data()
 
 
 def shorten(value: object, most: int = 60) -> str:

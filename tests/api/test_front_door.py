@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,21 @@ def test_scores_of_raw_captions_are_those_of_the_evaluation(run):
     assert np.allclose(np.linalg.norm(texts.vectors, axis=1), 1, atol=1e-5)
     assert np.allclose(run.score(images, texts), scores, atol=1e-6)
     assert run.encode_texts("one caption").vectors.shape[0] == 1
+    assert repr(texts) == "EncodedItems(7 items, vectors (7, 16))"
+
+
+def test_vectors_of_several_networks_rank_by_the_mean_of_their_cosines(run):
+    """Methods that train two networks score with both: one vector per item, whose products are the means."""
+    other = mp.load(run.folder).models[0]
+    for parameter in other.parameters():
+        parameter.data.mul_(-0.5)
+    features, captions = run.open_split("test").image_batch(np.arange(5))[0], ["a red ring", "a blue star"]
+    single = [replace(run, models=[model]) for model in (run.models[0], other)]
+    cosines = [one.encode_images(features).vectors @ one.encode_texts(captions).vectors.T for one in single]
+    both = replace(run, models=[run.models[0], other])
+    images, texts = both.encode_images(features).vectors, both.encode_texts(captions).vectors
+    assert np.allclose(np.linalg.norm(images, axis=1), 1, atol=1e-5)
+    assert np.allclose(images @ texts.T, np.mean(cosines, axis=0), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +117,14 @@ def test_scores_of_raw_captions_are_those_of_the_evaluation(run):
         (lambda run: run.encode_texts(np.ones((2, 3))), "was trained on captions"),
         (lambda run: mp.load(run.folder, model="vse"), "knows which of our models"),
         (lambda run: mp.load(run.folder, model=OwnNetwork), "leave the network out"),
+        (lambda run: run.encode_texts([]), "nothing to encode"),
         (lambda run: mp.train(resume=run.folder, epochs=3), "leave the other arguments out"),
+        (lambda run: mp.train(resume=run.folder, features="images.npy"), "leave the other arguments out"),
+        (lambda run: mp.train(resume=run.folder, weights="weight"), "leave the other arguments out"),
+        (lambda run: mp.audit(5), "judged by a run folder, .* got int"),
+        (lambda run: mp.audit(run.models[0]), "give the pairs too"),
+        (lambda run: run.evaluate(data="nowhere.csv"), "nowhere.csv does not exist"),
+        (lambda run: mp.merge_embedded([], "whole"), "name the folders of all shards"),
         (lambda run: mp.train("scenes", method="magic"), "no method 'magic'"),
         (lambda run: mp.train("scenes", model=3), "model is a name, a configuration or a dictionary"),
         (lambda run: mp.train("scenes", method=["l2rm"]), "method is a name, a configuration or a dictionary"),

@@ -48,8 +48,9 @@ def test_an_index_answers_whatever_shows_or_says_it(folder):
     [
         (lambda index: index.search(), "ask by words"),
         (lambda index: index.search("red", pair=1), "ask by words"),
-        (lambda index: index.search(index.folder / "none.png"), "none.png: missing; give a picture file"),
+        (lambda index: index.search(index.folder / "none.png"), "none.png does not exist; give a picture file"),
         (lambda index: index.search(np.ones((2, 3))), "one vector of 3 numbers"),
+        (lambda index: index.search("red", side="captions"), "no side 'captions' of an index; it is images or texts"),
         (lambda index: index.search({"a": 1}), "a string, a picture .* or a vector, got dict"),
         (lambda index: mp.index(encoder="colours"), "name the data and no run"),
         (lambda index: mp.index(), "say what to index with"),

@@ -20,7 +20,7 @@ def test_two_rounds_of_shards_are_an_audit(tmp_path, monkeypatch):
     assert "Judge every shard now" in merged[0]
     assert abs(merged[1].facts.rate - wrong.mean()) < 0.1
     assert merged[1].report(tmp_path / "page.html").exists()
-    with pytest.raises(mp.InputError, match="i-th of n shards"):
+    with pytest.raises(mp.InputError, match="a shard is i/n"):
         mp.audit_shard(files, "4/3", tmp_path / "s")
     with pytest.raises(mp.InputError, match="embed it first"):
         mp.audit_shard(tmp_path, "1/3", tmp_path / "other")

@@ -43,7 +43,7 @@ def test_what_is_there_is_listed(tmp_path):
     assert {"basic", "clip-b32"} <= {encoder.name for encoder in mp.list_encoders()}
     assert "main" in {spec.name for spec in mp.list_experiments()}
     assert {"python", "torch"} <= {check.name for check in mp.inspect_machine()}
-    with pytest.raises(mp.InputError, match="there is no folder"):
+    with pytest.raises(mp.InputError, match="does not exist"):
         mp.list_runs(tmp_path / "none")
     train(tiny_config("train.epochs=1", "method.name=plain"), tmp_path / "runs/a")
     (tmp_path / "runs/b").mkdir()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
-from mispair.auditing.embeddings import as_array, as_texts, pick_column
+from mispair.auditing.embeddings import as_array, as_texts, pick_column, unit_length, unit_vectors
 from mispair.errors import InputError
 
 TABLE = pa.table({"id": [7, None], "vector": [[1.0, 2.0], [3.0, 4.0]]})
@@ -15,6 +16,7 @@ TABLE = pa.table({"id": [7, None], "vector": [[1.0, 2.0], [3.0, 4.0]]})
 def test_a_column_is_picked_by_its_name() -> None:
     assert as_texts(pick_column(TABLE, "id", "image_ids")) == ["7", ""]
     assert as_array("images", pick_column(TABLE, "vector", "images")).tolist() == [[1, 2], [3, 4]]
+    assert pick_column({"id": [7, 8]}, "id", "image_ids") == [7, 8]
     with pytest.raises(InputError, match="images: the table has no column 'image'; its columns are id, vector"):
         pick_column(TABLE, "image", "images")
 
@@ -34,3 +36,25 @@ def test_numbers_become_an_array(values: object) -> None:
 def test_what_is_no_vector_is_refused(values: object, said: str) -> None:
     with pytest.raises(InputError, match=f"images holds .*{said}"):
         as_array("images", values)
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30, 3e37])
+def test_length_does_not_count_however_extreme(size: float) -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(7, 5)).astype(np.float32)
+    plain = unit_vectors("images", vectors)
+    assert torch.allclose(unit_vectors("images", vectors * np.float32(size)), plain, atol=1e-6)
+    mixed = vectors.copy()
+    mixed[3] *= np.float32(size)
+    mixed[5] = 0
+    made = unit_length(torch.from_numpy(mixed))
+    assert torch.equal(made[[0, 1, 2, 4, 6]], plain[[0, 1, 2, 4, 6]])  # to the bit as without the extreme one
+    assert torch.allclose(made[3], plain[3], atol=1e-6)
+    assert not made[5].any()
+
+
+def test_masked_values_are_refused() -> None:
+    array = np.ma.masked_array(np.ones((3, 2)), np.eye(3, 2, dtype=bool))
+    with pytest.raises(InputError, match="images has masked values"):
+        unit_vectors("images", array)
+    assert unit_vectors("images", np.ma.masked_array(np.ones((3, 2)))).shape == (3, 2)

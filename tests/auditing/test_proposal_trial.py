@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,7 @@ from mispair.auditing.space import Space
 from tests.auditing.planted import planted
 
 
+@cache
 def audited(noise, lost=0.0, rate=0.4, pairs=1499):
     """Verdicts on planted pairs, a `lost` share of whose mismatched captions belong to nobody; and what is right."""
     a, b, wrong, belongs = planted(pairs=pairs, rate=rate, noise=noise)

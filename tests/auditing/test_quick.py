@@ -237,6 +237,8 @@ def test_a_memory_map_is_read_in_blocks(tmp_path, monkeypatch):
     ("more", "said"),
     [
         ({"captions": "caption"}, "give the table it stands in"),
+        ({"captions": "captions.npy"}, "open it with numpy.load"),
+        ({"captions": "caption", "table": {"text": []}}, "no column 'caption'; its columns are text"),
         ({"captions": "caption", "table": Frame(text=[])}, "no column 'caption'; its columns are text"),
         ({"captions": ["a"]}, "1 captions for 101 pairs"),
     ],

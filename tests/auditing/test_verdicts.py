@@ -76,6 +76,17 @@ def test_one_verdict_is_a_record(found):
     for wrong in (211, -212):
         with pytest.raises(IndexError, match="211 pairs"):
             found[wrong]
+    with pytest.raises(TypeError, match="a column is verdicts.column"):
+        found["p_mismatch"]
+
+
+def test_one_verdict_shows_itself_in_one_line(found):
+    worst = found.worst(1)[0]
+    assert repr(worst).startswith(f"Verdict({worst.pair}: {worst.image_id!r} with ")
+    assert f"p_mismatch {worst.p_mismatch:.3f}" in repr(worst)
+    long = replace(worst, caption="x" * 1000, proposed_caption="y" * 1000)
+    assert len(repr(long)) < 300
+    assert "rather 'yyy" in repr(long)
 
 
 def test_it_shows_itself_in_a_few_lines(found):

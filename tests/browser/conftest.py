@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
+    """Started for each file, since as long as it is open its event loop runs in this process, and no other can."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is missing: make setup-browser")
     path = os.environ.get("MISPAIR_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:

@@ -17,6 +17,7 @@ from tests.serving.sites import PAIRS, make_site, png
 
 uvicorn = pytest.importorskip("uvicorn")
 expect = pytest.importorskip("playwright.sync_api").expect
+expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
 pytestmark = pytest.mark.browser
 
 HOSTILE = [
@@ -150,6 +151,26 @@ def test_words_can_be_read_on_their_ground_in_both_themes(tmp_path, open_page, s
         assert page.locator("html").get_attribute("data-theme") == ("dark" if scheme == "light" else "light")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_review_can_be_read_in_both_themes(tmp_path, open_page, scheme):
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(f"{address}/review?reviewer=ann", scheme=scheme)
+        page.wait_for_selector(".card")
+        parts = (
+            ".card b",
+            ".card p",
+            ".figures",
+            ".answers .right",
+            ".answers kbd",
+            "#estimate",
+            "#estimate-how",
+            "#who",
+        )
+        for selector in parts:
+            measured = page.locator(selector).first.evaluate(_CONTRAST)
+            assert measured >= 4.5, (selector, measured)
+
+
 _CONTRAST = """element => {
   const light = (colour) => {
     const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
@@ -161,6 +182,57 @@ _CONTRAST = """element => {
   const [a, b] = [getComputedStyle(element).color, getComputedStyle(ground).backgroundColor].map(light);
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }"""
+
+
+def test_captions_stand_as_they_are_read_and_long_ones_end_in_dots(tmp_path, open_page):
+    captions = [["שני כלבים בשלג", "雪の中を走る二匹の犬", "word " * 300][k % 3] + f" {k}" for k in range(PAIRS)]
+    with serving(make_site(tmp_path, captions)) as (address, _):
+        page = open_page(f"{address}/?q=number+0")
+        words = page.locator(".hit .words").first
+        expect(words).to_have_text(captions[0])
+        assert words.evaluate("e => [getComputedStyle(e).direction, getComputedStyle(e).textAlign]") == ["rtl", "start"]
+        tallest = page.locator(".hit .words").evaluate_all("all => Math.max(...all.map((e) => e.clientHeight))")
+        assert tallest <= 4 * 1.4 * 0.95 * 16 + 22, "four lines and the padding"
+        page.goto(f"{address}/review?reviewer=ann")
+        page.wait_for_selector(".card p")
+        for shown in page.locator(".card p").all():
+            rtl = shown.inner_text().startswith("ש")
+            assert shown.evaluate("e => getComputedStyle(e).direction") == ("rtl" if rtl else "ltr")
+
+
+def test_arrows_go_from_tile_to_tile_and_from_row_to_row(tmp_path, open_page):
+    focus = "[...document.querySelectorAll('#results .tile')].indexOf(document.activeElement)"
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(f"{address}/?q=number+17")
+        expect(page.locator(".hit")).to_have_count(48)
+        page.locator(".hit .tile").first.focus()
+        tops = page.locator(".hit").evaluate_all("all => all.map((e) => e.getBoundingClientRect().top)")
+        columns = tops.count(tops[0])
+        assert columns > 1
+        for key, at in (("ArrowRight", 1), ("ArrowDown", 1 + columns), ("ArrowLeft", columns), ("ArrowUp", 0)):
+            page.keyboard.press(key)
+            assert page.evaluate(focus) == at
+        page.keyboard.press("ArrowUp")
+        assert page.evaluate(focus) == 0
+
+
+def test_the_first_screens_say_what_to_do(tmp_path, open_page):
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(address)
+        expect(page.locator("#told")).to_contain_text("24 of 211 pairs, at random. Ask in words or drop a picture")
+        page.goto(f"{address}/review")
+        page.wait_for_selector("#name-dialog[open]")
+        assert "does the caption belong to the picture" in page.inner_text("#name-dialog")
+        page.keyboard.press("Escape")
+        assert page.locator("#name-dialog").is_visible()  # there is nothing behind it
+        page.fill("#name", "ann")
+        page.keyboard.press("Enter")
+        expect(page.locator("#estimate")).to_have_text("not known yet")
+        assert page.locator("#undo").is_disabled()
+        page.keyboard.press("1")
+        expect(page.locator("#answered")).to_have_text("1")
+        expect(page.locator("#left")).to_have_text("210")
+        assert page.locator("#undo").is_enabled()
 
 
 def test_a_review_of_30_pairs_by_keyboard_with_undo_reload_and_a_restart(tmp_path, open_page):

@@ -46,14 +46,20 @@ def test_help_reads_nothing_of_ours_but_the_command_line():
     code = "import sys, mispair.cli.app; print([name for name in sys.modules if name.startswith('mispair.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name for name in ast.literal_eval(done.stdout) if not name.startswith("mispair.cli")}
-    assert loaded == {"mispair.version", "mispair.errors", "mispair.lazy_exports", "mispair.counted"}
+    assert loaded == {
+        "mispair.version",
+        "mispair.errors",
+        "mispair.lazy_exports",
+        "mispair.counted",
+        "mispair.missing_path",
+    }
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_explains_itself(verb):
-    done = mispair(verb, "--help")
-    assert done.returncode == 0
-    assert "Usage:" in done.stdout
+def test_every_verb_explains_itself(verb, forks):
+    done = forks.run(verb, "--help")
+    assert done.code == 0
+    assert "Usage:" in done.out
 
 
 def test_version():
@@ -84,16 +90,16 @@ def test_a_wrong_option_is_refused():
     assert "--json" in done.stderr
 
 
-def test_doctor_reports_this_machine():
-    done = mispair("doctor", "--json")
-    checks = {c["name"]: c for c in json.loads(done.stdout)}
-    assert done.returncode == 0
+def test_doctor_reports_this_machine(forks):
+    done = forks.run("doctor", "--json")
+    checks = {c["name"]: c for c in json.loads(done.out)}
+    assert done.code == 0
     assert checks["python"]["found"].startswith(".".join(map(str, sys.version_info[:2])))
     assert {"torch", "device", "threads", "memory", "disk", "libraries", "extra [track]", "extra [dev]"} <= set(checks)
-    table = mispair("doctor")
-    assert "torch" in table.stdout
-    assert "extra [dev]" in table.stdout  # not swallowed as markup
-    assert table.returncode == 0
+    table = forks.run("doctor")
+    assert "torch" in table.out
+    assert "extra [dev]" in table.out  # not swallowed as markup
+    assert table.code == 0
 
 
 def test_doctor_names_what_is_missing_and_the_remedy(monkeypatch, tmp_path):

@@ -209,13 +209,15 @@ def test_what_cannot_be_judged_costs_one_sentence(trained: Path, tmp_path: Path,
     folder = precomp(tmp_path / "data")
     np.save(tmp_path / "a.npy", np.ones((30, 4), np.float32))
     np.save(tmp_path / "b.npy", np.ones((31, 4), np.float32))
+    lost = write_lines(tmp_path / "lost.csv", ["filepath,title", "a.png,a dog", "b.png,a cat"])
     out = ("-o", tmp_path / "audit")
     refused = {
         (): "say what to audit",
         (folder,): "--train",
         (tmp_path / "a.npy",): "a.npy --train",
         ("--embeddings", tmp_path / "a.npy", tmp_path / "b.npy", "--ids", "x"): "name it with --data",
-        (tmp_path / "no",): "is not a run folder",
+        (tmp_path / "no",): "does not exist",
+        (lost,): "names no pictures that were found",
         (trained, "--data", folder): "features of width 4",
         (trained, "--folds", 99): "--folds must be between 2",
         (trained, "--budget", 0): "at least 1",

@@ -98,7 +98,7 @@ def test_tables(tmp_path: Path, mispair: Run, kind: str, action: str) -> None:
     assert facts.pop("wrong") == (pytest.approx(0.1) if action == "drop" else None if facts["changed"] else 0.34)
     assert facts.pop("true") is None
     changed = 2 if action in ("rematch", "swap") else 0
-    assert facts == {"pairs": 10, "kept": len(kept), "changed": changed, "unjudged": 0}
+    assert facts == {"pairs": 10, "kept": len(kept), "changed": changed, "unjudged": 0, "beyond": 0}
     if action == "weight":
         from mispair.data.files.rows import read_rows
 
@@ -124,6 +124,27 @@ def test_pairs_nobody_judged_are_counted_apart(tmp_path: Path, mispair: Run) -> 
     assert len((tmp_path / "fixed/pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 8
     ran = mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back")
     assert "10 pairs" not in ran.out, "eleven are back"
+
+
+def test_pairs_beyond_a_limit_are_told(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev"))
+    config = DataConfig(path=str(folder), min_count=1, limit=4)
+    audit = audit_of(tmp_path / "audit", config, "train")
+    ran = mispair("fix", audit, "--action", "drop", "-o", tmp_path / "fixed")
+    assert "15 more pairs lie beyond the limit up to which was judged, and are not in" in " ".join(ran.out.split())
+    audit = audit_of(tmp_path / "whole", config.model_copy(update={"limit": None}), "train")
+    assert "beyond the limit" not in mispair("fix", audit, "--action", "drop", "-o", tmp_path / "all").out
+
+
+def test_what_a_drop_leaves_is_not_known_where_the_audit_could_not_tell(tmp_path: Path, mispair: Run) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev"))
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    assert "Expect " in mispair("fix", audit, "--action", "drop", "-o", tmp_path / "known").out
+    told = Verdicts.load(audit)
+    Verdicts(told.table, replace(told.facts, conclusive=False)).save(tmp_path / "open")
+    out = mispair("fix", tmp_path / "open", "--action", "drop", "-o", tmp_path / "unknown").out
+    assert "Expect " not in out
+    assert "How many of them are wrong cannot be told" in " ".join(out.split())
 
 
 def test_a_list_of_captions_loses_some(tmp_path: Path, mispair: Run) -> None:

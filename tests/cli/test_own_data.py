@@ -15,16 +15,8 @@ from tests.data.samples import Ran, run
 
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "pink", "grey")
 IMAGES, LOST = 160, 4
-QUICK = (
-    "--epochs",
-    "3",
-    "--set",
-    "method.warmup_epochs=1",
-    "--set",
-    "train.batch_size=16",
-    "--set",
-    "data.min_count=1",
-)
+SHORT = ("--set", "train.epochs=3", "--set", "method.warmup_epochs=1", "--set", "train.batch_size=16")
+QUICK = (*SHORT, "--set", "data.min_count=1")
 
 
 @pytest.fixture
@@ -75,7 +67,7 @@ def test_the_way_of_the_guide(here: Path, mispair, monkeypatch: pytest.MonkeyPat
 
 def test_training_and_judging_in_one_go(here: Path, mispair) -> None:
     files = ("--features", "images.npy", "--ids", "names.txt", "--missing", "skip")
-    ok(mispair("audit", "pairs.parquet", "--train", *files, "--folds", 0, "-o", "audit", "--budget", 5))
+    ok(mispair("audit", "pairs.parquet", "--train", *files, *QUICK, "--folds", 0, "-o", "audit", "--budget", 5))
     assert {"audit.parquet", "look.csv", "run"} <= {file.name for file in (here / "audit").iterdir()}
     ran = mispair("audit", "audit/run", "--features", "images.npy", "-o", "other")
     assert (ran.code, "name it with --data" in ran.err) == (2, True)
@@ -98,9 +90,8 @@ def test_a_run_ranks_other_data_with_the_features_it_is_told(here: Path, mispair
 def test_two_arrays_train_and_a_folder_with_one_table_is_that_table(here: Path, mispair) -> None:
     first = np.load("images.npy")
     np.save("notes.npy", first @ np.linspace(-1, 1, 40, dtype=np.float32).reshape(8, 5))
-    quick = ("--epochs", "2", "--set", "method.warmup_epochs=1", "--set", "train.batch_size=16")
-    assert json.loads(ok(mispair("train", "images.npy", "notes.npy", *quick, "-o", "arrays", "--json")))["dev"]
-    ok(mispair("audit", "images.npy", "notes.npy", "--train", "--folds", 0, "-o", "audit"))
+    assert json.loads(ok(mispair("train", "images.npy", "notes.npy", *SHORT, "-o", "arrays", "--json")))["dev"]
+    ok(mispair("audit", "images.npy", "notes.npy", "--train", *SHORT, "--folds", 0, "-o", "audit"))
     assert mispair("audit", "arrays", "notes.npy").code == 2
     folder = here / "folder"
     folder.mkdir()

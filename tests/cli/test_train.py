@@ -17,13 +17,13 @@ SETS = [
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
 
 
-def mispair(*arguments, wait=True):
-    command = [sys.executable, "-m", "mispair", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    if not wait:
-        return process
-    out, error = process.communicate(timeout=280)
-    return process.returncode, out, error
+@pytest.fixture(scope="session")
+def mispair(forks):
+    def call(*arguments):
+        ran = forks.run(*arguments, limit=280)
+        return ran.code, ran.out, ran.err
+
+    return call
 
 
 def epochs(folder):
@@ -36,7 +36,7 @@ def epochs(folder):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(tmp_path_factory, mispair):
     folder = tmp_path_factory.mktemp("runs") / "whole"
     code, out, error = mispair("train", *SETS, "-o", folder)
     assert code == 0, error
@@ -64,13 +64,13 @@ def test_a_run_folder_holds_what_it_should(whole):
     assert summary["noise"]["hash"][:16] in card
 
 
-def test_the_written_configuration_repeats_the_run(whole, tmp_path):
+def test_the_written_configuration_repeats_the_run(whole, tmp_path, mispair):
     code, _, error = mispair("train", "--config", whole / "config.yaml", "-o", tmp_path / "again")
     assert code == 0, error
     assert epochs(tmp_path / "again") == epochs(whole)
 
 
-def test_evaluate_gives_what_training_reported(whole):
+def test_evaluate_gives_what_training_reported(whole, mispair):
     code, out, _ = mispair("evaluate", whole, "--json")
     assert code == 0
     summary = json.loads((whole / "metrics.json").read_text())
@@ -82,7 +82,7 @@ def test_evaluate_gives_what_training_reported(whole):
     assert "mean of 2 folds" in out
 
 
-def test_two_stage_ranking_needs_few_cells_and_says_what_it_missed(tmp_path):
+def test_two_stage_ranking_needs_few_cells_and_says_what_it_missed(tmp_path, mispair):
     folder = tmp_path / "sgr"
     small = ("model.name=sgr", "model.embed=16", "model.sim=8", "model.word_dim=8", "model.stand_in=8")
     sets = [*TINY, "method.name=plain", "method.loss=infonce", "train.epochs=1"]
@@ -109,7 +109,7 @@ def test_two_stage_ranking_needs_few_cells_and_says_what_it_missed(tmp_path):
     assert "--shortlist ranks with one run" in error
 
 
-def test_runs_compares(whole):
+def test_runs_compares(whole, mispair):
     code, out, _ = mispair("runs", whole.parent)
     assert code == 0
     assert "whole" in out
@@ -127,7 +127,7 @@ def test_runs_compares(whole):
         ({"conclusive": True, "mended": {"action": "drop", "wrong": 0.04}}, None),
     ],
 )
-def test_a_rate_stands_alone_only_where_it_is_supported(whole, tmp_path, known, estimated):
+def test_a_rate_stands_alone_only_where_it_is_supported(whole, tmp_path, known, estimated, mispair):
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.yaml").write_text((whole / "config.yaml").read_text())
@@ -150,13 +150,13 @@ def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatc
         (["train", "-o", whole], "already holds a run"),
         (["train", "--resume", tmp_path], "is not a run folder"),
         (["train", "--resume", whole, "--epochs", "9"], "--resume goes on with a run as it was"),
-        (["train", "--config", tmp_path / "none.yaml"], "there is no configuration file"),
+        (["train", "--config", tmp_path / "none.yaml"], "does not exist"),
         (["train", "--set", "engine.precision=fp16"], "fp16 needs a CUDA device"),
         (["train", "--set", "train.batch_size=100000"], "fewer than one batch of 100000"),
         (["evaluate", tmp_path], "is not a run folder"),
         (["evaluate", whole, "--folds", "7"], "folds must divide"),
         (["evaluate", whole, "--split", "nonsense"], "nonsense"),
-        (["runs", tmp_path / "nowhere"], "there is no folder"),
+        (["runs", tmp_path / "nowhere"], "does not exist"),
         (["runs", tmp_path], "holds no runs"),
     ]
     before = sorted(tmp_path.iterdir())
@@ -175,7 +175,7 @@ def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatc
         assert sorted(tmp_path.iterdir()) == before, arguments
 
 
-def test_a_corrupt_model_gets_one_sentence(whole, tmp_path):
+def test_a_corrupt_model_gets_one_sentence(whole, tmp_path, mispair):
     import shutil
 
     folder = tmp_path / "broken"
@@ -227,7 +227,7 @@ def test_output_that_nobody_takes_gets_one_sentence():
     assert done.stderr == ""
 
 
-def test_one_epoch_is_enough(tmp_path):
+def test_one_epoch_is_enough(tmp_path, mispair):
     small = ("--set=data.scenes.pictures=120", "--set=model.embed=16", "--batch-size", "32", "--device", "cpu")
     for method in ("l2rm", "ncr", "plain"):
         code, _, error = mispair("train", *small, "--method", method, "--epochs", 1, "-o", tmp_path / method)
@@ -235,7 +235,7 @@ def test_one_epoch_is_enough(tmp_path):
     assert "all warm-up" in mispair("train", *small, "--epochs", 1, "--lr", "0.01", "-o", tmp_path / "chosen")[1]
 
 
-def test_what_was_not_given_is_not_what_was(whole, tmp_path, monkeypatch, capsys):
+def test_what_was_not_given_is_not_what_was(whole, tmp_path, monkeypatch, capsys, mispair):
     """ "scenes" said and nothing said are two things."""
     monkeypatch.setattr(sys, "argv", ["mispair", "train", "scenes", "--resume", str(whole)])
     with pytest.raises(SystemExit) as stopped:

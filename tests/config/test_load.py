@@ -51,6 +51,8 @@ def test_published_variants_differ_from_the_default_and_from_each_other():
     [
         (["method.masss=0.1"], r"there is no method.masss; did you mean method.transport.mass\?"),
         (["trian.epochs=3"], r"there is no trian; did you mean train\?"),
+        (["patience=3"], r"there is no patience; did you mean train.patience\?"),
+        (["method.zzz=3"], "there is no method.zzz; known are candidates, cost, divergence, margin, matched_loss"),
         (["train.epoch=3"], r"there is no train.epoch; did you mean train.epochs\?"),
         (["data.noise.rat=0.3"], r"there is no data.noise.rat; did you mean data.noise.rate\?"),
         (["method.transport.mass=0"], "method.transport.mass: input should be greater than 0, got 0"),
@@ -94,7 +96,7 @@ def test_a_broken_file_gets_one_sentence(tmp_path, content, message):
 
 
 def test_a_missing_file_gets_one_sentence(tmp_path):
-    with pytest.raises(ValueError, match="there is no configuration file"):
+    with pytest.raises(ValueError, match=r"none\.yaml does not exist; expected a configuration"):
         load_config(tmp_path / "none.yaml")
 
 

@@ -2,17 +2,28 @@
 
 import random
 import time
+from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.tokenize import NLTKWordTokenizer
 
 from mispair.data.config import ScenesConfig
 from mispair.data.scenes import make_scenes
 from mispair.data.tokenizer import tokenize
 
-ORACLE = NLTKWordTokenizer()
+
+@cache
+def nltk_tokenizer():
+    """Seconds to import, so not where the tests are collected: every process does that."""
+    from nltk.tokenize import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
+def nltk_words(caption):
+    return nltk_tokenizer().tokenize(caption.lower())
+
 
 TRICKY = (
     "A man's dog isn't here .",
@@ -57,7 +68,7 @@ TRICKY = (
 
 @pytest.mark.parametrize("caption", TRICKY)
 def test_tricky_captions(caption: str) -> None:
-    assert tokenize(caption) == ORACLE.tokenize(caption.lower())
+    assert tokenize(caption) == nltk_words(caption)
 
 
 def test_by_hand() -> None:
@@ -66,7 +77,7 @@ def test_by_hand() -> None:
 
 def test_generated_captions() -> None:
     for caption in make_scenes(ScenesConfig(pictures=200), "train").captions:
-        assert tokenize(caption) == ORACLE.tokenize(caption.lower())
+        assert tokenize(caption) == nltk_words(caption)
 
 
 def test_random_mixtures_of_everything_a_rule_looks_at() -> None:
@@ -76,12 +87,12 @@ def test_random_mixtures_of_everything_a_rule_looks_at() -> None:
     words += ["dog", "a", "3", "10:30", "3,000", "u.s.", "é", "İ", "..", "...", "--", "''", "``", "  ", " ", " ", " "]
     for _ in range(6000):
         caption = "".join(rng.choice(marks + words) for _ in range(rng.randint(1, 12)))
-        assert tokenize(caption) == ORACLE.tokenize(caption.lower()), repr(caption)
+        assert tokenize(caption) == nltk_words(caption), repr(caption)
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=0x17F), max_size=60))
 def test_any_latin_text(caption: str) -> None:
-    assert tokenize(caption) == ORACLE.tokenize(caption.lower())
+    assert tokenize(caption) == nltk_words(caption)
 
 
 def test_bytes_are_refused() -> None:

@@ -128,7 +128,8 @@ def test_progress_counts(tmp_path: Path):
     assert told[-1].rate > 0
 
 
-# The third argument is the batch at which it is killed, as it is about to be encoded.
+# Each argument is a folder and, after a colon, the batch at which the encoding into it is killed as it is about to be
+# encoded (0: never). What is said of each: how it ended, how many it encoded.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -136,38 +137,43 @@ from mispair.encoders.own import FunctionEncoder
 from mispair.encoders.pipeline import encode_pictures
 from tests.encoders.tiny import mean_colours, pictures
 
-left = int(sys.argv[2])
+def run(folder, left):
+    def encode(batch):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return mean_colours(batch)
 
-def encode(batch):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return mean_colours(batch)
+    encoder = FunctionEncoder("tiny", "1", images=encode, side=8)
+    items = pictures(120)
+    items[50] = type(items[50])("broken", lambda: b"no picture")
+    return encode_pictures(encoder, items, Path(folder), batch=4, workers=1).encoded
 
-encoder = FunctionEncoder("tiny", "1", images=encode, side=8)
-items = pictures(120)
-items[50] = type(items[50])("broken", lambda: b"no picture")
-made = encode_pictures(encoder, items, Path(sys.argv[1]), batch=4, workers=1)
-print(made.encoded)
+for argument in sys.argv[1:]:
+    folder, _, kill_at = argument.rpartition(":")
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(tell, str(run(folder, int(kill_at))).encode())
+        os._exit(0)
+    os.close(tell)
+    encoded = os.read(told, 99).decode()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), encoded or "-", flush=True)
 """
 
 
 def test_killed_anywhere_it_goes_on_and_ends_with_the_same_bits(tmp_path: Path):
-    def start(folder: str, kill_at: int = -1) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(kill_at)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    def run(*folders: str) -> list[list[str]]:
+        command = [sys.executable, "-c", KILLED, *(f"{tmp_path}/{folder}" for folder in folders)]
+        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        return [line.split() for line in ran.stdout.splitlines()]
 
-    whole = start("whole")
-    for kill_at in (5, 2, 9):
-        process = start("killed", kill_at)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+    killed = [str(-signal.SIGKILL), "-"]
+    assert run("whole:0", "killed:5", "killed:2", "killed:9") == [["0", "119"], killed, killed, killed]
     done = _keys(tmp_path / "killed")
     assert 0 < done < 119
-    last = start("killed")
-    assert last.communicate()[0].strip() == str(119 - done)
-    assert whole.communicate()[0].strip() == "119"
+    assert run("killed:0") == [["0", str(119 - done)]]
     for name in ("rows.bin", "keys.bin"):
         (a,), (b,) = ((tmp_path / folder).rglob(name) for folder in ("whole", "killed"))
         assert a.read_bytes() == b.read_bytes(), name

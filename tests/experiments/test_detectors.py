@@ -80,7 +80,7 @@ def test_the_shipped_spec_names_every_detector():
 
 
 def test_mistakes_are_input_errors(spec, tmp_path):
-    with pytest.raises(InputError, match="there is no data at nowhere"):
+    with pytest.raises(InputError, match="nowhere does not exist"):
         run_detectors(str(spec), "nowhere", tmp_path / "out")
     values = yaml.safe_load(spec.read_text())
     values["rows"] = {"guess": {}}

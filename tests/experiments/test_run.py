@@ -18,6 +18,6 @@ def test_an_experiment_from_python(tmp_path):
 
 
 def test_mistakes_are_input_errors(tmp_path):
-    with pytest.raises(mp.InputError, match="there is no data at nowhere"):
+    with pytest.raises(mp.InputError, match="nowhere does not exist"):
         mp.run_experiment(str(write_spec(tmp_path)), tmp_path / "out", data="nowhere", kind="scenes")
     assert not (tmp_path / "out").exists()

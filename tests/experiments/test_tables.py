@@ -209,10 +209,10 @@ def test_damage_and_absence_cost_one_sentence(tmp_path):
     ("words", "sentence"),
     [
         (["run", "mian", "-o", "OUT"], "did you mean main"),
-        (["run", "main", "-o", "OUT", "--data", "f30k_nowhere"], "there is no data at f30k_nowhere"),
+        (["run", "main", "-o", "OUT", "--data", "f30k_nowhere"], "f30k_nowhere does not exist"),
         (["run", "main", "-o", "OUT", "--as", "nowhere"], "--as takes one of"),
         (["run", "main", "-o", "OUT", "--only", "row=nobody"], "there is no row 'nobody'"),
-        (["table", "OUT"], "holds no experiment"),
+        (["table", "OUT"], "does not exist; expected a folder of 'mispair experiments run'"),
         (["table", "OUT", "--format", "docx"], "--format must be one of md, csv, tex, html"),
     ],
 )

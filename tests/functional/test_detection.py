@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
 
-from mispair.functional.detection import auroc, average_precision, calibration_error, detection_metrics
+from mispair.functional.detection import (
+    auroc,
+    average_precision,
+    best_f1_threshold,
+    calibration_error,
+    detection_metrics,
+)
 
 
 class TestDetection:
@@ -78,3 +84,14 @@ def test_every_figure_is_the_one_it_is_called(seed):
     found = detection_metrics(p, wrong)
     for name, figure in (("auroc", auroc), ("average_precision", average_precision), ("ece", calibration_error)):
         assert found[name] == figure(p, wrong), name
+
+
+def test_the_threshold_of_the_best_expected_f1():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 1.0, 4000)
+    wrong = rng.random(4000) < p  # probabilities that mean it
+    chosen = best_f1_threshold(p)
+    f1 = {t: detection_metrics((p >= t).astype(float), wrong)["f1"] for t in np.linspace(0.02, 0.98, 49)}
+    assert abs(detection_metrics((p >= chosen).astype(float), wrong)["f1"] - max(f1.values())) < 0.01
+    assert chosen < 0.5  # half of the best F1, which is below 1
+    assert best_f1_threshold(np.array([1.0, 0.0, 0.0])) == 1.0

@@ -47,3 +47,10 @@ def test_what_is_known_stands_above_the_split():
     assert after.mismatched.tolist() == [True, False, True, False, True]
     short = with_known(split, np.array([1, 1, -1, -1, -1], np.int8), 3)
     assert short.mismatched.tolist() == [True, True, False, False, False], "known mismatched pairs are trusted last"
+
+
+def test_who_is_known_to_be_mismatched_is_the_last_to_be_trusted() -> None:
+    """Where too few are left, somebody suspicious is trusted before somebody people called mismatched."""
+    split = Split(np.ones(4), np.ones(4, bool))
+    trusted = with_known(split, np.array([1, -1, 1, -1], np.int8), at_least=2)
+    assert trusted.mismatched.tolist() == [True, False, True, False]

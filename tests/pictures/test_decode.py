@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mispair.pictures.decode import Broken, decode, quiet, read_picture
+from mispair.pictures import decode as decode_module
+from mispair.pictures.decode import FORMATS, Broken, decode, quiet, read_picture
 from tests.pictures.samples import bomb, colours, saved
 
 
@@ -44,6 +45,29 @@ def test_a_large_jpeg_is_decoded_small_but_not_too_small():
     assert small.shape == (300, 400, 3)  # a quarter; an eighth would be below 260
     assert pixels(data).shape == (1200, 1600, 3)
     assert abs(small[200, 100] - (200, 30, 30)).max() < 12
+
+
+def test_avif_is_read_where_pillow_can_and_named_where_not(monkeypatch):
+    assert "AVIF" in decode_module.formats(), "the pinned Pillow reads it"
+    data = saved(colours(), "AVIF", quality=100)
+    assert np.median(abs(pixels(data) - np.asarray(colours()))) <= 2
+    assert reason(data[:16] + b"x" * 40) == "damaged (AVIF)"
+    monkeypatch.setattr(decode_module, "formats", lambda: ("JPEG", "PNG"))
+    assert reason(data).startswith("AVIF, which this Pillow cannot read")
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"\0\0\0\x18ftypheic", "HEIC, which Pillow cannot read; convert it to JPEG"),
+        (b"\0\0\0\x18ftypmif1", "HEIC, which Pillow cannot read; convert it to JPEG"),
+        (b"\xff\x0a", "JPEG XL or JPEG 2000, which is not read; convert it to JPEG"),
+        (b"\0\0\0\x0cjP  ", "JPEG XL or JPEG 2000, which is not read; convert it to JPEG"),
+        (b"\0\0\0\x18ftypmp42", "not a picture of a known format"),
+    ],
+)
+def test_what_pillow_cannot_read_is_called_by_its_name(start, said):
+    assert reason(start + b"\0" * 80).startswith(said)
 
 
 def test_transparency_lies_on_white():
@@ -118,12 +142,13 @@ def test_a_broken_exif_block_does_not_cost_the_picture():
 def test_any_damage_ends_in_a_picture_or_a_reason():
     rng = np.random.default_rng(0)
     with quiet():
-        for kind in ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "PPM"):
+        for kind in FORMATS:
             whole = np.frombuffer(saved(colours(), kind), np.uint8)
             for _ in range(60):
                 data = whole.copy()
                 data[rng.integers(0, len(data), 8)] = rng.integers(0, 256, 8)
-                decode(data[: rng.integers(1, len(data) + 1)].tobytes(), 16)
+                made = decode(data[: rng.integers(1, len(data) + 1)].tobytes(), 16)
+                assert isinstance(made, (Broken, Image.Image))
 
 
 def test_files_that_cannot_be_read_have_a_reason(tmp_path: Path):

@@ -107,7 +107,7 @@ def test_what_is_no_decision_is_refused_and_not_written(log):
 
 def test_not_a_decisions_file(tmp_path):
     path = tmp_path / "d.jsonl"
-    with pytest.raises(InputError, match="not there"):
+    with pytest.raises(InputError, match="does not exist; expected decisions"):
         read_decisions(path)
     for content in (b"", b"{}\n", b"hello\n"):
         path.write_bytes(content)

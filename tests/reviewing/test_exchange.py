@@ -42,6 +42,38 @@ def test_controls_stay_out_of_label_studio():
     assert json.loads(to_bytes([control], ".json", VERDICTS)) == []
 
 
+def test_label_studio_is_told_of_nobody_it_may_not_know():
+    """Its import refuses a whole file for one annotator who is no member there."""
+    for task in json.loads(to_bytes(DECISIONS, ".json", VERDICTS)):
+        assert all("completed_by" not in annotation for annotation in task["annotations"])
+
+
+def label_studio(tmp_path, annotation):
+    """What Label Studio exports for somebody who worked there on a task of ours."""
+    task = json.loads(to_bytes(DECISIONS[:1], ".json", VERDICTS))[0]
+    task["annotations"] = [{"id": 7, "created_at": "2026-01-01T10:00:00.000000Z", **annotation}]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([task]))
+    (decision,) = read_exchange(path, 3)
+    return decision
+
+
+def choice(answer):
+    return {"id": "x", "from_name": "answer", "to_name": "image", "type": "choices", "value": {"choices": [answer]}}
+
+
+def test_what_was_decided_in_label_studio_is_taken(tmp_path):
+    taken = label_studio(tmp_path, {"completed_by": 10, "lead_time": 4.5, "result": [choice("proposal")]})
+    assert (taken.pair, taken.answer, taken.reviewer, taken.seconds) == (0, "proposal", "10", 4.5)
+    assert taken.caption == "y"  # the proposal of the task
+    by = {"id": 3, "email": "ann@example.org"}
+    assert label_studio(tmp_path, {"completed_by": by, "result": [choice("wrong")]}).reviewer == "ann@example.org"
+
+
+def test_a_task_that_was_skipped_in_label_studio_is_a_skip(tmp_path):
+    assert label_studio(tmp_path, {"completed_by": 10, "was_cancelled": True, "result": []}).answer == "skip"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

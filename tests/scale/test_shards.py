@@ -121,11 +121,11 @@ def test_what_does_not_fit_costs_a_sentence(tmp_path, mispair):
         assert ran.err.count("\n") == 1
         assert (sorted(place.iterdir()) if place.exists() else []) == before
 
-    refused("--shard is i/n", *what, *files, "--shard", "8/7", "--statistics", place)
-    refused("--shard is i/n", *what, *files, "--shard", "two", "--statistics", place)
+    refused("a shard is i/n", *what, *files, "--shard", "8/7", "--statistics", place)
+    refused("a shard is i/n", *what, *files, "--shard", "two", "--statistics", place)
     refused("a shard needs both options", *what, *files, "--shard", "1/2")
     refused("leave training", *what, *files, "--shard", "1/2", "--statistics", place, "--truth")
-    refused("is no folder", "merge", place)
+    refused("does not exist", "merge", place)
     assert mispair(*what, *files, "--shard", "1/3", "--statistics", place).code == 0
     refused("statistics of 2 of 3 shards are missing: 2/3, 3/3", "merge", place)
     refused("of other data", *what, *others, "--shard", "1/3", "--statistics", place)

@@ -1,6 +1,8 @@
 """An index answers as a full comparison does, small or grouped, and refuses what is not its own."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -230,3 +232,15 @@ def test_without_faiss_a_large_index_says_how_to_get_it(tmp_path, monkeypatch):
 def test_a_query_that_does_not_fit(folder, query, k):
     with pytest.raises(InputError):
         Index.open(folder).nearest(query, "images", k)
+
+
+def test_a_pair_is_searched_without_torch_and_without_pandas(folder):
+    """A cold process has its answer before these are read."""
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from mispair.workflows.searchable_index import SearchableIndex\n"
+        "index = SearchableIndex.open(Path(sys.argv[1]))\n"
+        "index.search(pair=3, k=5)\n"
+        "assert not {'torch', 'pandas'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)

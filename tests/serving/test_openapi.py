@@ -8,12 +8,10 @@ import pytest
 from mispair.serving.app import make_app
 from tests.serving.sites import make_site
 
-schemathesis = pytest.importorskip("schemathesis")
-MODES = list(schemathesis.GenerationMode)
-
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory):
+    schemathesis = pytest.importorskip("schemathesis")
     app = make_app(make_site(tmp_path_factory.mktemp("site")))
     loaded = schemathesis.openapi.from_dict(app.openapi())
     loaded.app = app
@@ -22,10 +20,12 @@ def schema(tmp_path_factory):
 
 def ask(schema, examples):
     """Every operation, so many valid and so many invalid requests each, always the same ones."""
+    from schemathesis import GenerationMode
+
     count = 0
     for result in schema.get_all_operations():
         operation = result.ok()
-        for mode in MODES:
+        for mode in GenerationMode:
 
             @hypothesis.seed(1)
             @hypothesis.settings(

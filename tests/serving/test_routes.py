@@ -1,6 +1,7 @@
 """Every route, as a client sees it: answers, limits, refusals in one sentence, headers; no 5xx."""
 
 import base64
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -70,7 +71,26 @@ def test_filters(client):
 def test_malformed_requests_get_4xx_with_a_sentence(client, body):
     response = client.post("/api/search", json=body)
     assert response.status_code in (400, 422)
-    assert response.json()["detail"]
+    detail = response.json()["detail"]
+    assert isinstance(detail, str)
+    assert "\n" not in detail
+    assert len(detail) < 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "sentence"),
+    [
+        ("/api/search", '{"text": "1", "k": 900}', "k: input should be less than or equal to 200"),
+        ("/api/search", '{"text": "1", "colour": 1}', "there is no colour in such a request"),
+        ("/api/search", "{", "the body is not JSON"),
+        ("/api/search", "", "body: field required"),
+        ("/api/decisions", '{"place": 0, "answer": "right"}', "reviewer: field required"),
+    ],
+)
+def test_what_is_malformed_is_named_with_what_would_be_right(client, path, body, sentence):
+    refused = client.post(path, content=body, headers={"content-type": "application/json"})
+    assert refused.status_code == 422
+    assert refused.json() == {"detail": sentence}
 
 
 def test_one_pair_with_its_neighbours(client):
@@ -89,22 +109,53 @@ def test_why(client):
     assert client.get("/api/why", params={"pair": PAIRS, "text": "a"}).status_code == 404
 
 
-def test_a_client_that_sends_json_without_saying_so_is_understood(client):
-    """As clip-retrieval's own client does."""
-    found = client.post("/knn-service", content='{"text": "17", "indice_name": "x", "num_images": 3}')
-    assert found.status_code == 200
-    assert found.json()[0]["id"] == 17
+CLIP_CLIENT = {  # all that clip-retrieval's ClipClient sends, with its defaults
+    "text": None, "image": None, "image_url": None, "embedding_input": None, "deduplicate": True,
+    "use_safety_model": True, "use_violence_detector": True, "indice_name": "any", "use_mclip": False,
+    "aesthetic_score": 9, "aesthetic_weight": 0.5, "modality": "image", "num_images": 40, "num_result_ids": 40,
+}  # fmt: skip
 
 
-def test_as_clients_of_clip_retrieval_ask(client, site):
-    found = client.post("/knn-service", json={"text": "17", "modality": "image", "num_images": 3}).json()
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded"])
+def test_as_clients_of_clip_retrieval_ask(client, site, kind):
+    """JSON whatever its content type says, and every field at once."""
+
+    def ask(**values):
+        headers = {} if kind is None else {"content-type": kind}
+        return client.post("/knn-service", content=json.dumps({**CLIP_CLIENT, **values}), headers=headers)
+
+    found = ask(text="17").json()
+    assert len(found) == 40
     assert found[0]["id"] == 17
-    assert set(found[0]) == {"id", "caption", "url", "similarity"}
-    vector = site.encoder.vectors[9].tolist()
-    assert client.post("/knn-service", json={"embedding_input": vector, "num_images": 2}).json()[0]["id"] == 9
-    assert client.post("/knn-service", json={"embedding_input": [1.0]}).status_code == 400
-    assert "not fetched" in client.post("/knn-service", json={"image_url": "http://x/y.png"}).json()["detail"]
-    assert client.post("/knn-service", json={}).status_code == 400
+    assert found[0]["caption"] == "caption 17"
+    assert [a["similarity"] for a in found] == sorted((a["similarity"] for a in found), reverse=True)
+    shown = client.get(found[0]["url"])
+    assert shown.headers["content-type"] == "image/webp"
+    assert ask(image=base64.b64encode(png()).decode(), num_images=3).json()[0]["id"] == 5
+    assert ask(embedding_input=site.encoder.vectors[9].tolist()).json()[0]["id"] == 9
+    assert len(ask(text="17", num_images=500, num_result_ids=3000).json()) == 200
+    assert len(ask(text="17", modality="text", num_images=7).json()) == 7
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"embedding_input": [1.0]}, "has 1 numbers"),
+        ({"image_url": "http://x/y.png"}, "not fetched"),
+        ({}, "one of text, image and embedding_input"),
+        ({"text": ""}, "one of text, image and embedding_input"),
+    ],
+)
+def test_what_such_a_client_cannot_have_is_said(client, values, sentence):
+    refused = client.post("/knn-service", json=values)
+    assert refused.status_code == 400
+    assert sentence in refused.json()["detail"]
+
+
+def test_a_picture_that_has_an_address_keeps_it(tmp_path):
+    names = [f"https://example.org/{k}.png" for k in range(PAIRS)]
+    client = TestClient(make_app(make_site(tmp_path, names=names)), base_url="http://127.0.0.1:8000")
+    assert client.post("/knn-service", json={"text": "17"}).json()[0]["url"] == "https://example.org/17.png"
 
 
 def test_pictures_are_encoded_again(client):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from mispair.functional.judged_by_others import judge_by_others
+from mispair.data.untrained import untrained_vectors
+from mispair.functional.leave_one_out import OtherPairs
 from mispair.progress import silent
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.workflows import audit as workflow
@@ -50,7 +52,8 @@ def test_what_the_other_pairs_say_is_asked_unless_the_networks_learned_the_pairs
     workflow.audit(folder, folds=2)
     assert asked[0] is None
     data = workflow.load_run(folder).open_split("train")
-    vectors = workflow.untrained_vectors(data)
-    expected = judge_by_others(vectors.images, vectors.texts, data.table.image_rows).suspicion
+    vectors = untrained_vectors(data)
+    images, texts = torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts)
+    others = OtherPairs(images, texts, data.table.image_rows, np.ones(len(data)))
     said = asked[1](data.table.image_rows, data.table.text_rows, np.ones(len(data)))
-    assert np.allclose(said, expected)
+    assert np.allclose(said[:, 0], others.disagreement(data.table.image_rows, np.arange(len(data))))

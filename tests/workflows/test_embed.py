@@ -10,11 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mispair.config.choose import choose
 from mispair.data import DataConfig, open_split
+from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.picture_store import Pictures
+from mispair.data.untrained import untrained_vectors
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
 from mispair.encoders.protocol import EncoderOutput
 from mispair.errors import InputError
+from mispair.workflows import audit_pictures as audit_pictures_module
 from mispair.workflows import embed as module
 from mispair.workflows.audit_pictures import audit_pictures
 from mispair.workflows.embed import Encoding, encode_data, needs_encoding, with_features
@@ -56,6 +61,17 @@ def test_only_raw_data_is_encoded(raw: DataConfig, tmp_path: Path) -> None:
     for config in (DataConfig(), DataConfig(path=str(precomp(tmp_path / "f")))):
         assert not needs_encoding(config)
         assert with_features(config, HOW) is config
+
+
+def test_pictures_without_captions_are_refused_before_they_are_encoded(
+    raw: DataConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = DataConfig(path=str(raw.images))
+    assert encode_data(alone, WORDS).encoded == 96, "without captions they can be searched"
+    monkeypatch.setattr(module, "encode_pictures", lambda *_, **__: pytest.fail("hours of encoding for nothing"))
+    for how in (HOW, Encoding("colours", texts=True, workers=0)):
+        with pytest.raises(InputError, match="holds pictures and no captions"):
+            encode_data(alone, how)
 
 
 def test_few_captions_are_read_by_the_encoder_and_many_as_words(
@@ -120,6 +136,44 @@ def test_pictures_that_fail_are_refused_or_left_out(raw: DataConfig, tmp_path: P
         open_split(done.config.model_copy(update={"missing": "refuse"}), "all")
 
 
+def test_a_broken_picture_is_refused_before_any_is_encoded(
+    raw: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "photos/095.png").write_bytes(b"<html>")  # the last
+    encoded: list[int] = []
+    whole = FunctionEncoder.encode_images
+
+    def count(self: FunctionEncoder, prepared: np.ndarray, outputs: tuple[str, ...]) -> object:
+        encoded.append(len(prepared))
+        return whole(self, prepared, outputs)
+
+    monkeypatch.setattr(FunctionEncoder, "encode_images", count)
+    told: list[str] = []
+    with pytest.raises(InputError, match=r"1 picture cannot be decoded \(095.png: .*--missing skip"):
+        encode_data(raw, HOW, lambda what, done, total: told.append(what))
+    assert not encoded
+    assert set(told) == {"looking at pictures"}
+    told.clear()
+    encode_data(raw.model_copy(update={"missing": "skip"}), HOW, lambda what, done, total: told.append(what))
+    assert sum(encoded) == 95
+    assert "looking at pictures" not in told
+
+
+def test_pictures_in_the_cache_are_read_once_a_command(raw: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+    whole = Pictures.read
+
+    def read(self: Pictures, row: int) -> object:
+        reads.append(self.names[row])
+        return whole(self, row)
+
+    monkeypatch.setattr(Pictures, "read", read)
+    encode_data(raw, HOW)
+    first = len(reads)
+    encode_data(raw, HOW)
+    assert (first, len(reads) - first) == (192, 96)  # to look at and to encode; to look whether it is the same
+
+
 def test_addresses_on_the_web_are_not_fetched(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("url,caption\nhttps://example.org/a.jpg,a dog\n")
     with pytest.raises(InputError, match="pictures on the web, which are not fetched; download them with img2dataset"):
@@ -168,7 +222,15 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     (tmp_path / "photos/050.png").symlink_to("/etc/hostname")
     out = tmp_path / "features"
     done = embed(raw.model_copy(update={"missing": "skip"}), HOW, out)
-    names = ["encoder.json", "failed.csv", "features.npy", "features_ids.txt", "pairs.parquet", "texts.npy"]
+    names = [
+        "encoder.json",
+        "failed.csv",
+        "features.npy",
+        "features_ids.txt",
+        "joint.npy",
+        "pairs.parquet",
+        "texts.npy",
+    ]
     assert sorted(file.name for file in out.iterdir()) == names
     assert json.loads((out / "encoder.json").read_text())["encoder"] == "colours"
     with (out / "failed.csv").open() as stream:
@@ -292,3 +354,59 @@ def test_tar_shards_are_judged_fixed_and_trained_on(
     for k, name in enumerate(after.table.image_ids or ()):
         assert np.array_equal(after.image_batch([k])[0], before.image_batch([rows[name]])[0])
     assert sorted(path.name for path in fixed.iterdir()) == ["fix.patch", "test.tar", "train.tar"]
+
+
+def test_pictures_among_the_texts_are_at_hand_where_pairs_are_judged(raw: DataConfig, tmp_path: Path) -> None:
+    config = with_features(raw, HOW)
+    every, some = open_split(config, "all"), open_split(config.model_copy(update={"limit": 7}), "all")
+    assert every.joint is not None
+    assert some.joint is not None
+    assert np.allclose(every.joint.take(np.arange(96))[0], every.image_batch(np.arange(96))[0])  # colours are colours
+    assert np.array_equal(some.joint.take(np.arange(7))[0], every.joint.take(np.arange(7))[0])
+    known = untrained_vectors(every)
+    assert known is not None
+    assert known.joint is not None
+    assert len(known.joint) == 96
+    assert open_split(with_features(raw, WORDS), "all").joint is None, "words have no space of the encoder's"
+    np.save(tmp_path / "other.npy", np.zeros((95, 3), np.float32))
+    with pytest.raises(InputError, match="95 rows 3 wide, but there are 96 rows"):
+        open_split(config.model_copy(update={"joint": str(tmp_path / "other.npy")}), "all")
+
+
+def test_a_folder_of_features_is_read_as_the_pictures_it_came_from(raw: DataConfig, tmp_path: Path) -> None:
+    out = tmp_path / "features"
+    embed(raw, HOW, out)
+    read = with_features(DataConfig(path=str(out)))
+    assert (read.encoder, read.cells) == ("colours", False)
+    assert (read.second, read.joint) == (str(out / "texts.npy"), str(out / "joint.npy"))
+    assert choose(read).values["model"]["name"] == "dual"
+    words = with_features(DataConfig(path=str(out)), WORDS)
+    assert (words.second, words.joint) == (None, None)
+    np.save(tmp_path / "mine.npy", np.zeros((96, 3), np.float32))
+    own = with_features(DataConfig(path=str(out), second=str(tmp_path / "mine.npy")))
+    assert (own.second, own.joint) == (str(tmp_path / "mine.npy"), None)
+    (out / "encoder.json").write_text('{"encoder": 7}')
+    with pytest.raises(InputError, match="damaged; embed the data again"):
+        with_features(DataConfig(path=str(out)))
+
+
+def test_without_training_which_pictures_are_alike_counts_too(raw: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    files = audit_pictures_module.quick_audit_files
+    monkeypatch.setattr(
+        audit_pictures_module, "quick_audit_files", lambda *a, **k: asked.append(k["seen"]) or files(*a, **k)
+    )
+    audit_pictures(raw, HOW)
+    assert asked[0].name == "features.npy"
+    assert np.load(asked[0]).shape == (96, 3)
+
+
+def test_a_folder_of_features_is_judged_as_its_pictures_are(raw: DataConfig, tmp_path: Path) -> None:
+    embed(raw, HOW, tmp_path / "features")
+    folder, pictures = audit_pictures(DataConfig(path=str(tmp_path / "features"))), audit_pictures(raw, HOW)
+    assert np.array_equal(folder.p_mismatch, pictures.p_mismatch)
+    assert folder.table["image_id"].to_pylist() == pictures.table["image_id"].to_pylist()
+    folder.fix("drop", tmp_path / "clean")
+    files = EmbeddedFolder(tmp_path / "features")
+    clean = DataConfig(path=str(tmp_path / "clean"), features=str(files.features_file), ids=str(files.ids_file))
+    assert len(open_split(clean, "all")) == 96 - int(folder.is_mismatch_issue.sum())

@@ -9,7 +9,7 @@ import pytest
 import mispair as mp
 from mispair.errors import InputError
 from mispair.searching.index import Index
-from mispair.searching.query import search_text
+from mispair.searching.query import search_pair, search_text
 from mispair.workflows.index_run import build_index, model_hash
 from mispair.workflows.search import encoder_of
 from tests.workflows.search_samples import train
@@ -50,17 +50,48 @@ def test_an_index_of_another_model_is_refused(index, run, tmp_path):
         Index.open(moved, model_hash(run))
 
 
-def test_a_model_that_scores_finer_than_its_vectors_ranks_in_two_stages(tmp_path):
-    run = train(tmp_path / "run", "saf")
-    build_index(run, tmp_path / "index")
-    index = Index.open(tmp_path / "index")
+@pytest.fixture(scope="module")
+def finer(tmp_path_factory):
+    """A run whose model scores pairs finer than their vectors do, and its index."""
+    folder = tmp_path_factory.mktemp("finer")
+    run = train(folder / "run", "saf")
+    build_index(run, folder / "index")
+    index = Index.open(folder / "index")
     assert index.manifest.rerank
+    return run, index
+
+
+def test_a_model_that_scores_finer_than_its_vectors_ranks_in_two_stages(finer):
+    run, index = finer
     text = index.rows([0])[0]["caption"]
     hits = search_text(index, encoder_of(index), text, k=3).hits
     whole = run.open_split(hits[0].split)
     names = list(whole.table.image_ids)
     features, _ = whole.images.take(np.array([names.index(hits[0].image_path)]))
     assert hits[0].score == pytest.approx(float(run.score(features, [text])[0, 0]), abs=1e-4)
+
+
+def test_at_the_second_stage_unknown_words_do_not_count_either(finer):
+    _, index = finer
+    plain = search_text(index, encoder_of(index), "a red circle", k=5).hits
+    asked = search_text(index, encoder_of(index), "a kitten red zzz circle", k=5)
+    assert asked.hits == plain
+    assert len(asked.notes) == 2
+
+
+def test_captions_of_a_picture_and_pictures_of_a_caption_are_ranked_in_two_stages_too(finer):
+    _, index = finer
+    encoder = encoder_of(index)
+    found = search_pair(index, 7, 4, "images", "texts", encoder=encoder).hits
+    assert 7 not in [hit.pair for hit in found]
+    scored = encoder.score_texts(7, [hit.caption for hit in found])
+    assert [hit.score for hit in found] == pytest.approx(scored.tolist(), abs=1e-4)
+    assert scored.tolist() == sorted(scored.tolist(), reverse=True)
+    pictures = search_pair(index, 7, 4, "texts", "images", encoder=encoder).hits
+    finer_scores = encoder.rerank(index.rows([7])[0]["caption"], np.array([hit.pair for hit in pictures]))
+    assert [hit.score for hit in pictures] == pytest.approx(finer_scores.tolist(), abs=1e-4)
+    assert mp.search(index, pair=7, k=4, side="texts").hits == found
+    assert search_pair(index, 7, 4, "images", "texts").hits != found  # the vectors alone
 
 
 def test_the_verbs(run, tmp_path, mispair):
@@ -98,7 +129,7 @@ def test_a_port_in_use_is_named(run, tmp_path, mispair):
         build_index(run, tmp_path / "index")
         code, said = mispair("serve", tmp_path / "index", "--port", taken.getsockname()[1])
     assert code == 2
-    assert "--port" in said.err
+    assert said.err.endswith("cannot be used (Address already in use); choose another with --port\n")
 
 
 def test_an_audit_is_indexed_by_the_run_that_judged_it(run, tmp_path, mispair):

@@ -63,7 +63,7 @@ def test_a_folder_in_use_is_refused_with_who_uses_it(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     with (folder / ".lock").open("w") as held:
-        held.write("mispair train (process 77 on elsewhere)")
+        held.write("mispair\x1b train (process 77 on elsewhere)")  # whatever a terminal would obey is left out
         held.flush()
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(InputError, match=r"in use by mispair train \(process 77 on elsewhere\)"):

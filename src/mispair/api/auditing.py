@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from mispair.auditing.fixing import Fixed
     from mispair.auditing.verdicts import Verdicts
     from mispair.data import DataConfig, PairData
-    from mispair.models import InputSizes
     from mispair.protocols import RetrievalModel
-    from mispair.section import Section
     from mispair.workflows.report.verdicts import VerdictsWithReport
     from mispair.workflows.trained_run import TrainedRun
 
     PathLike = str | os.PathLike[str]
-    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
 
 
 def audit(
@@ -74,8 +69,8 @@ def quick_audit(
             (read in blocks), tensors, or columns with one array in each row.
         captions, image_ids: (n,) to be shown in the verdicts. Rows with the same image id are one image with several
             captions.
-        table: a pandas or polars frame, a pyarrow table or a Hugging Face data set; the four above may then be names
-            of its columns.
+        table: a pandas or polars frame, a pyarrow table, a Hugging Face data set or a dictionary of columns; the four
+            above may then be names of its columns.
         tell: called with what is being done, how much of it is done, and how much there is.
 
     Returns:

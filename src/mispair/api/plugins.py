@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from mispair.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from mispair.models import InputSizes
-    from mispair.section import Section
-
-    PathLike = str | os.PathLike[str]
-    Model = str | Section | nn.Module | Callable[[InputSizes], nn.Module]
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Index pairs, search them and serve the search page, from Python."""
+"""Index pairs and search them, from Python."""
 
 from __future__ import annotations
 

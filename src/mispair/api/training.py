@@ -105,7 +105,10 @@ def train(
     network = as_network(model)
     console = Console(stderr=True, quiet=quiet)
     if resume is not None:
-        said = (data, method, out, epochs, batch_size, lr, device, seed, noise, config, options, images, encoder, tune)
+        said = (
+            data, method, out, epochs, batch_size, lr, device, seed, noise, second, features, ids, columns, missing,
+            images, encoder, tune, weights, decisions, config, options,
+        )  # fmt: skip
         if any(value is not None for value in said) or (model is not None and network is None):
             raise InputError("resume goes on with a run as it was: leave the other arguments out, or start a new run")
         folder = Path(resume)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 TABLE = "audit.parquet"
 
@@ -47,6 +48,8 @@ class AuditFolder:
     def refuse_unless_whole(self) -> None:
         """Raise InputError where a file that every audit has is missing."""
         if not (self.begun and os.path.exists(self.table_file)):
+            if is_missing(self.path):
+                raise InputError(f"{does_not_exist(self.path)}; expected an audit folder (mispair audit makes one)")
             raise InputError(
                 f"{self.path} is not an audit folder: 'mispair audit' writes {self.facts_file.name} and {TABLE}"
             )

@@ -6,7 +6,7 @@ Letters: n rows, d width.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 
 _BLOCK = 8192  # rows converted at a time
+_SHORTEST = 1e-12  # length below which torch divides by this instead
 _SAME = 0.05  # of their length: vectors of one image that differ by more are of two
 
 
@@ -41,6 +42,8 @@ class GivenPairs:
         given = getattr(self, role)
         if not isinstance(given, str):
             return given
+        if self.table is None and given.endswith(".npy"):
+            raise InputError(f"{role} is the name of a file: open it with numpy.load({given!r}, mmap_mode='r')")
         if self.table is None:
             raise InputError(f"{role} is {given!r}, the name of a column: give the table it stands in too (table=)")
         return pick_column(self.table, given, role)
@@ -94,8 +97,17 @@ def unit_vectors(name: str, values: Any) -> Tensor:
         if len(wrong):
             row = start + int(wrong[0])
             raise InputError(f"{name} must be finite, but row {row} holds NaN or infinity; encode it again")
-        part.copy_(torch.nn.functional.normalize(part, dim=1))
+        part.copy_(unit_length(part))
     return vectors
+
+
+def unit_length(vectors: Tensor) -> Tensor:
+    """(n, d) at unit length, however long or short they are: the squares of 1e30 or 1e-30 are no float32 numbers."""
+    length = vectors.norm(dim=1, keepdim=True)
+    odd = ~((length > _SHORTEST) & torch.isfinite(length)) & vectors.any(1, keepdim=True)
+    if bool(odd.any()):
+        vectors = torch.where(odd, vectors / vectors.abs().amax(1, keepdim=True), vectors)
+    return torch.nn.functional.normalize(vectors, dim=1)
 
 
 def centre(vectors: Tensor, what: str) -> Tensor:
@@ -141,8 +153,9 @@ def number_images(ids: Sequence[str]) -> tuple[list[str], NDArray[np.int64], NDA
 
 
 def pick_column(table: Any, name: str, role: str) -> Any:
-    """Column `name` of a pandas or polars frame, a pyarrow table or a Hugging Face data set."""
+    """Column `name` of a pandas or polars frame, a pyarrow table, a Hugging Face data set or a mapping of columns."""
     columns: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    columns = table.keys() if isinstance(table, Mapping) else columns
     names = [str(column) for column in columns]
     if name not in names:
         raise InputError(f"{role}: the table has no column {name!r}; its columns are {', '.join(names) or 'none'}")
@@ -167,6 +180,8 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
             raise InputError(
                 f"{name} holds rows that are no vectors of one length; expected one embedding in each row"
             ) from None
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise InputError(f"{name} has masked values; expected all of them, so fill them or leave those pairs out")
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} holds {array.dtype}, not numbers; expected one embedding in each row")
     return array

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,7 @@ from mispair.auditing.proposals import Proposals, propose
 from mispair.auditing.shifts import find_shift
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Cells, Space
-from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdict_rows import PairTexts, look_order, verdict_rows
 from mispair.auditing.verdicts import Verdicts
 from mispair.counted import counted
 from mispair.data.pair_table import PairTable
@@ -143,7 +142,7 @@ def judge(
         damage=tuple(kind for kind in damage if kind is not None),
         rematch=trial,
     )
-    verdicts = Verdicts(_table(table, names, captions, p, shown, proposals), facts)
+    verdicts = Verdicts(_rows(table, names, captions, p, shown, proposals), facts)
     return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
 
 
@@ -177,51 +176,15 @@ def image_names(table: PairTable, count: int) -> list[str]:
     return list(table.image_ids) if table.image_ids is not None else [str(row) for row in range(count)]
 
 
-def _look_order(p: Floats) -> NDArray[np.int64]:
-    """Order of what is most worth a person's look: where the decision at 1/2 is most likely to be mistaken."""
-    place = np.empty(len(p), np.int64)
-    place[np.lexsort((np.arange(len(p)), -np.minimum(p, 1 - p)))] = np.arange(1, len(p) + 1)
-    return place
-
-
-def _table(
-    table: PairTable,
-    names: list[str],
-    captions: list[str],
-    p: Floats,
-    cells: Cells,
-    proposals: Proposals,
+def _rows(
+    table: PairTable, names: list[str], captions: list[str], p: Floats, cells: Cells, proposals: Proposals
 ) -> pa.Table:
-    ids, count = table.text_ids, len(table)
-    shown_images = [names[row] for row in table.image_rows.tolist()]
-
-    def of_pair(values: list[str], pairs: Rows) -> list[str | None]:
-        return [values[pair] if pair >= 0 else None for pair in pairs.tolist()]
-
-    def optional(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
-        return pa.array(values, mask=missing)
-
-    no_caption, no_image = proposals.caption_pair < 0, proposals.image_pair < 0
-    columns = {
-        "pair": np.arange(count),
-        "pair_id": [str(row) for row in range(count)] if ids is None else [ids[row] for row in table.text_rows],
-        "image_id": shown_images,
-        "caption": captions,
-        "p_mismatch": p,
-        "mismatch_score": 1 - p,
-        "is_mismatch_issue": p > 0.5,
-        "score": cells.score.astype(np.float64),
-        "caption_rank": cells.caption_rank,
-        "image_rank": cells.image_rank,
-        "proposed_caption": of_pair(captions, proposals.caption_pair),
-        "proposed_caption_pair": optional(proposals.caption_pair, no_caption),
-        "proposed_caption_weight": optional(proposals.caption_weight, no_caption),
-        "proposed_caption_gain": optional(proposals.caption_gain, no_caption),
-        "proposed_image_id": of_pair(shown_images, proposals.image_pair),
-        "proposed_image_pair": optional(proposals.image_pair, no_image),
-        "proposed_image_weight": optional(proposals.image_weight, no_image),
-        "proposed_image_gain": optional(proposals.image_gain, no_image),
-        "swap_with": optional(proposals.swap_with, proposals.swap_with < 0),
-        "look": _look_order(p),
-    }
-    return pa.table(columns, schema=SCHEMA)
+    ids, images, texts = table.text_ids, table.image_rows, table.text_rows
+    shown = PairTexts(
+        lambda pairs: pa.array([str(row) if ids is None else ids[texts[row]] for row in pairs.tolist()]),
+        lambda pairs: pa.array([names[row] for row in images[pairs].tolist()]),
+        lambda pairs: pa.array([captions[row] for row in pairs.tolist()]),
+    )
+    return verdict_rows(
+        np.arange(len(table)), shown, p, cells.score, cells.caption_rank, cells.image_rank, proposals, look_order(p)
+    )

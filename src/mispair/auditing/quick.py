@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Space
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
-from mispair.data.features import FeatureStore
+from mispair.data.features import FeatureStore, open_features
 from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import given_pairs, open_source
@@ -60,6 +61,7 @@ def quick_audit_files(
     second: str | os.PathLike[str],
     *,
     data: DataConfig | None = None,
+    seen: str | os.PathLike[str] | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
     """`quick_audit` of two .npy files.
@@ -68,6 +70,7 @@ def quick_audit_files(
         first, second: embeddings of the images and of the texts. The second may have several rows for each of the
             first; with a table, the first has one row per row of the table or per image, the second one per row.
         data: a table that names the images and holds the captions; what `mispair fix` then rewrites.
+        seen: more about the images of `first`, row by row (.npy), in a space of their own: which of them are alike.
     """
     config, origin = arrays_as_data(first, second, data)
     source = open_source(config, "all")
@@ -86,7 +89,17 @@ def quick_audit_files(
     about |= {"noise_hash": None, "config": origin.model_dump(mode="json"), "mended": earlier_fix(origin.path)}
     a, b = sides
     _refuse_widths(a, b)
-    return _judge(a, b, given_pairs(source), about, tell)
+    others = None
+    if seen is not None:
+        assert source.images is not None
+        store = open_features(seen, "more about the images")
+        if len(store.array) != len(source.images.array):
+            raise InputError(
+                f"{seen} has {len(store.array):,} rows and {first} {len(source.images.array):,}; expected one for each"
+                " image"
+            )
+        others = unit_vectors(os.fspath(seen), _rows(replace(store, rows=source.images.rows)))
+    return _judge(a, b, given_pairs(source), about, tell, others)
 
 
 def _rows(store: FeatureStore) -> np.ndarray[Any, Any]:
@@ -95,12 +108,16 @@ def _rows(store: FeatureStore) -> np.ndarray[Any, Any]:
     return array if store.rows is None else array[store.rows]
 
 
-def _judge(a: Tensor, b: Tensor, table: PairTable, data: Origin | None, tell: Tell) -> Verdicts:
+def _judge(
+    a: Tensor, b: Tensor, table: PairTable, data: Origin | None, tell: Tell, seen: Tensor | None = None
+) -> Verdicts:
+    """Images (I, d) and texts (M, d) of one space; which images are alike by `seen` (I, F) where there is more."""
     a, b = centre(a, "image embeddings"), centre(b, "text embeddings")
+    alike = a if seen is None else centre(seen, "image features")
     neighbours = Neighbours(
-        a, b, table.image_rows, table.text_rows, lambda done, total: tell("finding neighbours", done, total)
+        alike, b, table.image_rows, table.text_rows, lambda done, total: tell("finding neighbours", done, total)
     )
-    others = said_by_others(a, b[torch.from_numpy(table.text_rows)], table)
+    others = said_by_others(alike, b[torch.from_numpy(table.text_rows)], table)
 
     def what_others_say(rows: Rows, cols: Rows, trust: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.column_stack([neighbours.disagreement(rows, cols), others(rows, cols, trust)])
@@ -110,7 +127,7 @@ def _judge(a: Tensor, b: Tensor, table: PairTable, data: Origin | None, tell: Te
         table,
         more_evidence=what_others_say,
         held_out="nothing was trained, so nothing was learned by heart",
-        features=a if len(a) <= MOST_TWINS else None,
+        features=alike if len(a) <= MOST_TWINS else None,
         data=data,
         tell=tell,
     )

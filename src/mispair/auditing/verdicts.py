@@ -26,6 +26,7 @@ from mispair.counted import counted, either
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
 from mispair.rate_words import rate_words
+from mispair.yaml_values import shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # rows of a notebook's table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verdict:
     """What the audit says of one pair; the columns of the table, see `verdict_table.SCHEMA`."""
 
@@ -63,6 +64,12 @@ class Verdict:
     truth_mismatched: bool | None = None
     proposal_true: bool | None = None
 
+    def __repr__(self) -> str:
+        """One line for a notebook; `dataclasses.asdict` has every column."""
+        rather = "" if self.proposed_caption is None else f", rather {shorten(self.proposed_caption)}"
+        said = f"{self.image_id!r} with {shorten(self.caption)}, p_mismatch {self.p_mismatch:.3f}{rather}"
+        return f"Verdict({self.pair}: {said})"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdicts:
@@ -85,10 +92,12 @@ class Verdicts:
     @overload
     def __getitem__(self, pair: slice) -> list[Verdict]: ...
 
-    def __getitem__(self, pair: int | slice) -> Verdict | list[Verdict]:
+    def __getitem__(self, pair: Any) -> Verdict | list[Verdict]:
         """The verdict on one pair, by its row in the data, or those of a slice; negative rows count from the end."""
         if isinstance(pair, slice):
             return [Verdict(**row) for row in self.table.take(pa.array(range(len(self))[pair], pa.int64())).to_pylist()]
+        if isinstance(pair, str):
+            raise TypeError(f"verdicts[17] is a pair by its row; a column is verdicts.column({pair!r})")
         if not -len(self) <= pair < len(self):
             raise IndexError(f"there are {len(self):,} pairs, so no pair {pair}")
         return Verdict(**self.table.slice(pair % len(self), 1).to_pylist()[0])
@@ -187,6 +196,12 @@ class Verdicts:
             data: where the data lies, for verdicts on arrays in memory or data that was moved.
             threshold: p_mismatch above which a pair counts as mismatched.
             min_weight, min_gain: of a proposal, below which it counts as none.
+
+        Returns:
+            How many pairs there were, were kept and were changed, and the folder.
+
+        Example:
+            >>> verdicts.fix("drop", "clean", data="pairs.csv").kept
         """
         from mispair.auditing.fixing import fix_data
 

@@ -77,6 +77,7 @@ def main() -> None:
     """Run a verb. A person's mistake costs one sentence and exit code 2, never a traceback."""
     _suggest_verb(sys.argv[1:])
     _refuse_empty(sys.argv[1:])
+    _refuse_many_tars(sys.argv[2:])
     try:
         try:
             app()
@@ -121,6 +122,13 @@ def _refuse_empty(arguments: list[str]) -> None:
         if not word.strip():
             what = f"what follows {option}" if option else "an argument"
             _fail(f"{what} is empty; is a variable of your shell not set? '.' is the present folder")
+
+
+def _refuse_many_tars(arguments: list[str]) -> None:
+    """A shell has made several arguments of the pattern that names the shards."""
+    words = [word for before, word in itertools.pairwise(["", *arguments]) if not before.startswith("-")]
+    if sum(word.lower().endswith(".tar") for word in words) > 1:
+        _fail("several tars are one data set: give their folder, or the pattern in quotes, as in 'shards/*.tar'")
 
 
 def _fail(sentence: str) -> None:

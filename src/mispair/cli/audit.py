@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.cli.audit_target import is_pictures, refuse_data
 from mispair.cli.options import data as data_options
 from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import shards as shard_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -128,8 +130,10 @@ def audit(
         else:
             if train and data is not None:
                 raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
+            if not train and target != "scenes" and is_missing(target):
+                raise InputError(f"{does_not_exist(target)}; expected a run folder, or data with --images or --train")
             files = {"path": target, **({"second": second} if second is not None else {}), **described}
-            raw = not train and data is None and _is_pictures(files)
+            raw = not train and data is None and is_pictures(files)
             if data is None and described and not train and not raw:
                 raise InputError("features, ids, columns and images describe other data: name it with --data")
             if said.keys() - {"device"} and not train:
@@ -139,7 +143,7 @@ def audit(
                 verdicts = _without_training(files, how, progress)
             else:
                 if not train:
-                    _refuse_data(target)
+                    refuse_data(target)
                 if train:
                     files = encode_options.encoded_values(files, how, encode.asked, progress)
                 run = _train(files, said, out / "run") if train else Path(target)
@@ -184,24 +188,6 @@ def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], p
     return quick_audit_files(first, second, data=named, tell=progress)
 
 
-def _is_pictures(files: dict[str, Any]) -> bool:
-    """Whether TARGET is data with pictures and no features: then an encoder can judge it as it is."""
-    from mispair.data.readers.dispatch import READERS
-    from mispair.runtime.run_folder import RunFolder
-    from mispair.workflows.embed import needs_encoding
-
-    path = Path(files["path"])
-    config = data_options.data_config(**files)
-    if RunFolder(path).begun or not path.exists() or not any(reader.recognises(config) for reader in READERS):
-        return False
-    try:
-        return needs_encoding(config)
-    except InputError:
-        if "images" in files:
-            raise
-        return False  # data that cannot be opened as it is: --train may say more
-
-
 def _refuse_training_only(
     split: str | None, folds: int | None, truth: bool, truth_column: str | None, cells: bool, texts: str | None
 ) -> None:
@@ -214,30 +200,15 @@ def _refuse_training_only(
 
 def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLine) -> Verdicts:
     from mispair.workflows.audit_pictures import audit_pictures
+    from mispair.workflows.embedded_before import embedded_before
 
+    config = data_options.data_config(**files)
+    encoder = embedded_before(config).encoder or how.encoder
     typer.echo(
-        f"judged by the encoder '{how.encoder}' alone: nothing is trained on this data (--train does, and sees more)",
+        f"judged by the encoder '{encoder}' alone: nothing is trained on this data (--train does, and sees more)",
         err=True,
     )
-    return audit_pictures(data_options.data_config(**files), how, tell=progress)
-
-
-def _refuse_data(target: str) -> None:
-    """Data where a run should be: the sentence says how to judge it. An audit's table is no data."""
-    from mispair.auditing.audit_folder import AuditFolder
-    from mispair.data.config import DataConfig
-    from mispair.data.readers.dispatch import READERS
-    from mispair.runtime.run_folder import RunFolder
-
-    if RunFolder(Path(target)).begun:
-        return
-    if AuditFolder(Path(target)).begun:
-        RunFolder(Path(target)).refuse_unless_begun()
-    if target == "scenes" or (Path(target).exists() and any(r.recognises(DataConfig(path=target)) for r in READERS)):
-        raise InputError(
-            f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"
-            f" with a run you have: mispair audit RUN --data {target}"
-        )
+    return audit_pictures(config, how, tell=progress)
 
 
 def _judge(

@@ -75,10 +75,8 @@ def embed(
     if shard is not None:
         typer.echo("Next, when all shards are there: mispair merge PARTS -o features")
         return
-    vectors = EmbeddedFolder(out).texts_file
-    texts = f" {vectors}" if vectors.exists() else ""
-    typer.echo(f"Next: mispair train {out}{texts}, or mispair audit {out}{texts} --train")
-    if texts:
+    typer.echo(f"Next: mispair train {out}, or mispair audit {out} --train")
+    if EmbeddedFolder(out).texts_file.exists() and not how.cells:
         typer.echo(
-            f"({vectors.name} are the captions as vectors of the encoder; without it words are learned from the data)"
+            "(below 50,000 pairs captions are read as vectors of the encoder; --texts words learns words instead)"
         )

@@ -10,7 +10,7 @@ import typer
 
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
-from mispair.counted import counted
+from mispair.counted import counted, either
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _fix(
     as_json: bool,
 ) -> None:
     from mispair.auditing.fixing import fix_data
-    from mispair.auditing.fixing.actions import ACTIONS
+    from mispair.auditing.fixing.actions import ACTIONS, CHOOSING, PROPOSING
     from mispair.auditing.fixing.expectation import advise
     from mispair.auditing.verdicts import Verdicts
 
@@ -117,13 +117,20 @@ def _fix(
     if fixed.unjudged:
         others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
         console.print(f"{fixed.unjudged:,} more {others}.")
-    if action != "weight" and fixed.wrong is not None:
+    if fixed.beyond:
+        console.print(
+            f"{counted(fixed.beyond, 'more pair lies', 'more pairs lie')} beyond the limit up to which was judged, and"
+            f" {either(fixed.beyond, 'is', 'are')} not in {out}: audit without a limit to keep them."
+        )
+    if action in CHOOSING and fixed.wrong is not None:
         # What people decided moves every probability, so before and after are told by the same ones.
         before = verdicts.facts.rate if decisions is None else float(verdicts.p_mismatch.mean())
         new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
         console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {before:.1%}.")
-    if action in ("rematch", "swap"):
+    if action in PROPOSING:
         console.print(advise(verdicts))
+    elif action == "drop" and fixed.wrong is None:
+        console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
     console.print(f"Train on it: mispair train {fixed.train}")
     console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")
 

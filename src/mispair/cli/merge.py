@@ -8,6 +8,7 @@ import typer
 
 from mispair.counted import counted
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 
 def merge(
@@ -30,6 +31,8 @@ def merge(
     from mispair.cli.progress import ProgressLine
     from mispair.workflows.embed_shards import NAME, merge_embedded
 
+    if gone := next((folder for folder in folders if is_missing(folder)), None):
+        raise InputError(f"{does_not_exist(gone)}; expected a folder of shards")
     if any((folder / NAME).exists() for folder in folders):
         if out is None:
             raise InputError("say where the features of the whole set go: mispair merge ... -o features")

@@ -14,6 +14,7 @@ from mispair.config.schema import RunConfig
 from mispair.data.section_files import files_found_from, files_of, files_seen_from, place_files
 from mispair.errors import InputError
 from mispair.methods import METHODS
+from mispair.missing_path import does_not_exist
 from mispair.models import MODELS
 from mispair.nested_values import lay_over, parse_assignment
 from mispair.section_errors import first_complaint, names_at, sections_at
@@ -21,17 +22,12 @@ from mispair.shipped_files import find_config
 from mispair.yaml_values import read_yaml
 
 
-def load_config(
-    path: Path | None = None,
-    sets: Sequence[str] = (),
-    base: dict[str, Any] | None = None,
-    between: dict[str, Any] | None = None,
-) -> RunConfig:
-    """The configuration in `path` over `base`, then `between`, then `sets` ("a.b=c", values in YAML).
+def load_config(path: Path | None = None, sets: Sequence[str] = (), between: dict[str, Any] | None = None) -> RunConfig:
+    """The configuration in `path` over the defaults, then `between`, then `sets` ("a.b=c", values in YAML).
 
     `path` is a file, or a name such as f30k/l2rm-sgr.
     """
-    return validate(merge_values(path, sets, base, between), str(path) if path else "the configuration")
+    return validate(merge_values(path, sets, between=between), str(path) if path else "the configuration")
 
 
 def merge_values(
@@ -40,7 +36,10 @@ def merge_values(
     base: dict[str, Any] | None = None,
     between: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The values `load_config` validates: `base`, then `path`, `between` and `sets`, the later ones winning."""
+    """The values `load_config` validates: `base`, then `path`, `between` and `sets`, the later ones winning.
+
+    base: by default those of `RunConfig`.
+    """
     values: dict[str, Any] = base or RunConfig().model_dump(mode="json")
     if path is not None:
         path = find_config(path)
@@ -90,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(f"there is no configuration file {path}") from None
+        raise InputError(f"{does_not_exist(path)}; expected a configuration in YAML") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a configuration: {error}") from None
     values = read_yaml(text, str(path), "compare it with the files in configs/")
@@ -110,4 +109,4 @@ def _names_beside(path: list[str], values: dict[str, Any]) -> dict[str, str]:
             sections = [(METHODS if step == "method" else MODELS).config_of(values[step]["name"])]
         else:
             sections = [inner for section in sections for inner in sections_at(section, step)]
-    return names_at(sections, deeper=len(path) > 1)
+    return names_at(sections)

@@ -65,6 +65,7 @@ class DataConfig(Section):
     path: str = "scenes"
     second: str | None = None  # features of the second side (.npy) where it has no words, or beside them
     features: str | None = None  # for a table: features of the first side (.npy)
+    joint: str | None = None  # the items of `features` in the space of `second` (.npy): an untrained model's opinion
     ids: str | None = None  # for a table: which image each row of `features` is (.txt, .json or .npy)
     images: str | None = None  # where the pictures are that a table names: a folder, a tar, a folder of tars
     encoder: str | None = None  # what made `features` of the pictures (mispair encoders)

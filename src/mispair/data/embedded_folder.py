@@ -4,17 +4,30 @@ pairs.parquet        image_id, caption, split, pair_id; without the pairs whose 
 features.npy         (I, D) vectors or (I, R, D) cells, one row per picture that could be encoded
 features_ids.txt     which picture each row is
 texts.npy            (M, d) one vector per caption, where the encoder knows texts
+joint.npy            (I, d) the pictures in the space of texts.npy, where the encoder has one for both sides
 encoder.json         what made them
 failed.csv           pictures that could not be had or encoded, and why; only where there are some
 """
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+from mispair.data.files.reading import plain_file
+from mispair.errors import InputError
 
 FAILED = "failed.csv"
+
+
+class MadeBy(NamedTuple):
+    """What made the features of a folder."""
+
+    encoder: str
+    cells: bool  # a grid of vectors per picture instead of one
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,10 @@ class EmbeddedFolder:
         return self.path / "texts.npy"
 
     @property
+    def joint_file(self) -> Path:
+        return self.path / "joint.npy"
+
+    @property
     def about_file(self) -> Path:
         return self.path / "encoder.json"
 
@@ -51,3 +68,12 @@ class EmbeddedFolder:
     def begun(self) -> bool:
         """Whether `mispair embed` wrote this folder, whole or not."""
         return os.path.exists(self.about_file)
+
+    def made_by(self) -> MadeBy:
+        """What encoder.json says. Raises InputError where it is missing or damaged."""
+        about = plain_file(self.about_file, "what made the features of a folder of mispair embed")
+        try:
+            said = json.loads(about.read_text(encoding="utf-8"))
+            return MadeBy(str(said["encoder"]), said["output"] == "cells")
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{about} is damaged; embed the data again") from None

@@ -35,6 +35,7 @@ class PairData:
     captions_per_image: int | None  # as found in the data; None when it varies
     image_of_text: NDArray[np.int64]  # (M,) the image each text belongs to, before any noise
     content_hash: str  # of everything in it before noise (mispair.data.identity)
+    joint: FeatureStore | None = None  # (I, F') the images in the space of the texts, by a model that is not trained
     noise_hash: str | None = None
     sides: tuple[str, str] = ("image", "text")
     notes: tuple[str, ...] = ()  # what was recognised, folded, skipped or cut: one sentence each

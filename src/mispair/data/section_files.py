@@ -11,7 +11,8 @@ from typing import Any
 def files_of(data: Mapping[str, Any]) -> dict[str, str]:
     """The files that the values of a data section name, by key; "noise.index" for the one inside `noise`."""
     named = {
-        name: data.get(name) for name in ("path", "second", "features", "ids", "images", "vocabulary", "decisions")
+        name: data.get(name)
+        for name in ("path", "second", "features", "joint", "ids", "images", "vocabulary", "decisions")
     }
     noise = data.get("noise")
     named["noise.index"] = noise.get("index") if isinstance(noise, dict) else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mispair.counted import counted
 from mispair.data.config import DataConfig
-from mispair.data.features import FeatureStore
+from mispair.data.features import FeatureStore, open_features
 from mispair.data.identity import content_hash
 from mispair.data.noise import apply, make_index
 from mispair.data.pair_data import PairData
@@ -16,17 +17,14 @@ from mispair.data.readers.dispatch import given_pairs, open_source, train_captio
 from mispair.data.source import Source
 from mispair.data.vocabulary import TokenStore, Vocabulary
 from mispair.errors import InputError
-from mispair.progress import Progress
 
 
-def open_pairs(
-    config: DataConfig, split: str, progress: Progress | None = None
-) -> tuple[Source, PairTable, str | None]:
+def open_pairs(config: DataConfig, split: str) -> tuple[Source, PairTable, str | None]:
     """One split as it lies there, its pairs after noise (train alone), and the hash of that noise.
 
     Nothing is refused: a table may have no features, and its words have no numbers yet.
     """
-    source = open_source(config, split, progress)
+    source = open_source(config, split)
     pairs = given_pairs(source)
     if config.noise is None or split != "train":
         return source, pairs, None
@@ -35,14 +33,12 @@ def open_pairs(
     return source, pairs.truly_matched() if config.noise.oracle else pairs, index.hash
 
 
-def open_split(
-    config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None, progress: Progress | None = None
-) -> PairData:
+def open_split(config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None) -> PairData:
     """One split, ready to use: words numbered, noise applied (to train alone), features still on disk.
 
     The vocabulary is the given one, else the file the configuration names, else made from the train captions.
     """
-    source, pairs, noise_hash = open_pairs(config, split, progress)
+    source, pairs, noise_hash = open_pairs(config, split)
     if config.live:
         return _open_live(config, source, pairs, noise_hash)
     if source.images is None:
@@ -66,9 +62,25 @@ def open_split(
         texts=texts,
         vocabulary=vocabulary,
         content_hash=content_hash(source),
+        joint=_in_text_space(config, source.images, source.text_features),
         notes=(*notes, *(finding.note for finding in source.findings)),
         **_common(config, source, pairs, noise_hash),
     )
+
+
+def _in_text_space(config: DataConfig, images: FeatureStore, texts: FeatureStore | None) -> FeatureStore | None:
+    """The images in the space of the texts, row by row as `data.features`; None where nobody knows them there."""
+    if config.joint is None:
+        return None
+    joint = open_features(config.joint, "the first side in the space of the second")
+    if len(joint.array) != len(images.array) or texts is None or joint.width != texts.width:
+        kind = "no vectors" if texts is None else f"vectors {texts.width} wide"
+        raise InputError(
+            f"{config.joint} has {counted(len(joint.array), 'row')} {joint.width} wide, but there are"
+            f" {len(images.array):,} rows of features, and {kind} of the texts; expected the same items in the same"
+            " space, so embed the data again or leave data.joint out"
+        )
+    return replace(joint, rows=images.rows)
 
 
 def _open_live(config: DataConfig, source: Source, pairs: PairTable, noise_hash: str | None) -> PairData:

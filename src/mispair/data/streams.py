@@ -1,7 +1,7 @@
 """Which pairs meet in a batch: seeded streams of pair ids, full batches, one order whatever the number of processes.
 
-`batch_size` is that of all processes together; process `rank` of `world` gets its slice of every batch, so the
-slices put together are the batch one process alone would see. All draws come from the given generator.
+`batch_size` is that of all processes together: each of them draws the same batch and reads its share of it
+(`mispair.runtime.epoch_run`). All draws come from the given generator.
 """
 
 from __future__ import annotations
@@ -29,15 +29,12 @@ def shuffled(ids: Ids, rng: np.random.Generator) -> Ids:
     return rng.permutation(np.asarray(ids, np.int64))
 
 
-def lockstep(
-    streams: Mapping[str, Ids], batch_size: int, rng: np.random.Generator, rank: int = 0, world: int = 1
-) -> Iterator[dict[str, Ids]]:
+def lockstep(streams: Mapping[str, Ids], batch_size: int, rng: np.random.Generator) -> Iterator[dict[str, Ids]]:
     """Batches of several named streams side by side.
 
     The first stream sets the length: each of its ids once, the last batch filled from its beginning. The others
     start over in a new order whenever they run out. No batch holds an id twice.
     """
-    part = _slice(batch_size, rank, world)
     for name, ids in streams.items():
         _refuse_short(f"the stream '{name}'", len(ids), batch_size)
     lead, *others = streams
@@ -49,44 +46,16 @@ def lockstep(
     ]
     first = shuffled(streams[lead], np.random.default_rng(seeds[0]))
     for batch in _wrapped(first, batch_size):
-        yield {lead: batch[part], **{name: next(order)[part] for name, order in zip(others, orders, strict=True)}}
+        yield {lead: batch, **{name: next(order) for name, order in zip(others, orders, strict=True)}}
 
 
-def survey_batches(
-    n: int, batch_size: int, rng: np.random.Generator, rank: int = 0, world: int = 1
-) -> Iterator[SurveyBatch]:
+def survey_batches(n: int, batch_size: int, rng: np.random.Generator) -> Iterator[SurveyBatch]:
     """Every pair 0..n-1 once, in full batches: no pair is judged among fewer others than the rest."""
-    part = _slice(batch_size, rank, world)
     _refuse_short("the data", n, batch_size)
     order = rng.permutation(n)
     for step, batch in enumerate(_wrapped(order, batch_size)):
         fresh = np.arange(step * batch_size, (step + 1) * batch_size) < n
-        yield SurveyBatch(batch[part], fresh[part])
-
-
-def bucketed(ids: Ids, lengths: NDArray[np.int64], batch_size: int, rng: np.random.Generator, window: int = 4) -> Ids:
-    """A drawn order in which neighbours have similar `lengths` (by pair id), for less padding.
-
-    The ids are shuffled, sorted by length within `window` batches, and the batches shuffled. Only pairs that fell
-    into one window can meet; window=1 is a plain shuffle. docs/data.md has the figures.
-    """
-    order = shuffled(ids, rng)
-    span = batch_size * max(window, 1)
-    whole = len(order) // span * span
-    blocks = order[:whole].reshape(-1, span)
-    ranked = np.argsort(lengths[blocks], axis=1, kind="stable")  # ties stay in drawn order
-    batches = np.take_along_axis(blocks, ranked, axis=1).reshape(-1, batch_size)
-    # The tail is shorter than a window; it stays last and unsorted, so that wrapping it changes nothing else.
-    return np.concatenate([rng.permutation(batches).reshape(-1), order[whole:]])
-
-
-def padding_share(order: Ids, lengths: NDArray[np.int64], batch_size: int) -> float:
-    """The share of cells that are padding when `order` is cut into batches."""
-    cells = used = 0
-    for batch in _wrapped(order, batch_size):
-        cells += int(lengths[batch].max()) * batch_size
-        used += int(lengths[batch].sum())
-    return 1.0 - used / cells
+        yield SurveyBatch(batch, fresh)
 
 
 def _wrapped(order: Ids, batch_size: int) -> Iterator[Ids]:
@@ -109,15 +78,6 @@ def _endless(ids: Ids, seed: int, batch_size: int) -> Iterator[Ids]:
         stop = len(order) // batch_size * batch_size
         yield from order[:stop].reshape(-1, batch_size)
         rest = order[stop:]
-
-
-def _slice(batch_size: int, rank: int, world: int) -> slice:
-    if world < 1 or not 0 <= rank < world:
-        raise InputError(f"rank must lie in 0..world-1, got rank {rank} of world {world}")
-    if batch_size < 1 or batch_size % world:
-        raise InputError(f"batch_size must be a positive multiple of the {world} processes, got {batch_size}")
-    share = batch_size // world
-    return slice(rank * share, (rank + 1) * share)
 
 
 def _refuse_short(name: str, length: int, batch_size: int) -> None:

@@ -105,7 +105,7 @@ class BasicEncoder:
         """The whole picture at (260, 260, 3): what lies at its edges is in the caption too, so nothing is cropped."""
         from PIL.Image import Resampling
 
-        return np.array(picture.resize((_SIDE, _SIDE), Resampling.BICUBIC))
+        return np.asarray(picture.resize((_SIDE, _SIDE), Resampling.BICUBIC))  # a batch copies it once more
 
     def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         import torch

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,19 @@ from mispair.pictures.decode import Broken, decode, quiet
 from mispair.prefetch import map_ahead
 from mispair.spreadsheet import as_cell
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class PictureItem:
-    """One picture to encode. `read` is called once, in any thread."""
+    """One picture to encode. `read` is called in any thread; not at all where `key` is known and in the cache."""
 
     name: str
     read: Callable[[], bytes | Broken]
+    key: bytes | None = None  # of its content, where somebody has read it before
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +115,8 @@ def encode_pictures(
     start, encoded = time.monotonic(), 0
 
     def prepare(item: PictureItem) -> tuple[bytes | None, NDArray[Any] | Broken | None]:
-        try:
-            data = item.read()
-        except OSError as error:
-            data = Broken(f"cannot be read ({error.strerror or type(error).__name__})")
-        if isinstance(data, Broken):
-            return None, data
-        key = content_key(data)
-        if all(key in table for table in tables.values()):
-            return key, None
-        picture = decode(data, encoder.side)
-        if isinstance(picture, Broken):
+        key, picture = _decoded(item, encoder, tables)
+        if picture is None or isinstance(picture, Broken):
             return key, picture
         try:
             return key, encoder.prepare(picture)
@@ -148,6 +143,50 @@ def encode_pictures(
             seconds = time.monotonic() - start
             tell(EncodingProgress(len(done.keys), total, encoded, len(done.failed), seconds))
     return Encodings(tables, done.keys, done.failed, encoded)
+
+
+def look_at_pictures(
+    encoder: Encoder, items: Iterable[PictureItem], cache: Path, outputs: Sequence[str] = ("vector",), *,
+    total: int | None = None, batch: int = 32, workers: int | None = None, tell: TellEncoding = silent,
+) -> tuple[list[bytes | None], list[Failure]]:  # fmt: skip
+    """Decode the pictures that `cache` does not hold, and encode none: which ones `encode_pictures` would fail on.
+
+    The keys of all of them come too (None: it cannot be read), so that encoding reads only what it has to encode. For
+    those who refuse a broken picture: decoding takes a twentieth of the time that the network does.
+    """
+    tables = {output: open_table(cache, encoder, "images", output) for output in outputs}
+    keys: list[bytes | None] = []
+    failed: list[Failure] = []
+    start = time.monotonic()
+
+    def look(item: PictureItem) -> tuple[bytes | None, Broken | None]:
+        key, picture = _decoded(item, encoder, tables)
+        return key, picture if isinstance(picture, Broken) else None
+
+    with quiet():
+        for chunk in _chunks(map_ahead(look, items, _threads(workers), 2 * batch), batch):
+            for item, (key, broken) in chunk:
+                if broken is not None:
+                    failed.append(Failure(len(keys), item.name, broken.reason))
+                keys.append(key)
+            tell(EncodingProgress(len(keys), total, 0, len(failed), time.monotonic() - start))
+    return keys, failed
+
+
+def _decoded(
+    item: PictureItem, encoder: Encoder, tables: dict[str, EncodingTable]
+) -> tuple[bytes | None, Image | Broken | None]:
+    """The key of a picture and the picture; None instead where all tables have it, why not where it cannot be had."""
+    if item.key is not None and all(item.key in table for table in tables.values()):
+        return item.key, None
+    try:
+        data = item.read()
+    except OSError as error:
+        data = Broken(f"cannot be read ({error.strerror or type(error).__name__})")
+    if isinstance(data, Broken):
+        return None, data
+    key = content_key(data)
+    return key, None if all(key in table for table in tables.values()) else decode(data, encoder.side)
 
 
 def encode_texts(

@@ -28,15 +28,19 @@ from mispair.auditing.space import space_of
 from mispair.auditing.verdicts import Verdicts
 from mispair.config.choose import configure
 from mispair.config.schema import RunConfig
-from mispair.data import PairData, open_split
+from mispair.data import DataConfig, PairData, open_split
 from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.untrained import untrained_vectors
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.experiments.grid import chosen
 from mispair.experiments.spec import Spec, load_spec
-from mispair.functional.detection import detection_metrics
+from mispair.functional.detection import best_f1_threshold, detection_metrics
+from mispair.functional.judged_by_others import judge_by_others
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.audit import audit_run
+from mispair.workflows.embedded_before import embedded_before
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -109,6 +113,10 @@ class _Case:
         a, b = (images[torch.from_numpy(table.image_rows)], texts[torch.from_numpy(table.text_rows)])
         return centre(unit_vectors("images", a), "images"), centre(unit_vectors("texts", b), "texts")
 
+    @cached_property
+    def quick(self) -> Verdicts:
+        return quick_audit(GivenPairs(*self.vectors, image_ids=self.data.table.image_rows.tolist()))
+
 
 def _all(store: Any) -> NDArray[np.float32]:
     """(rows, width): the mean vector of every row."""
@@ -131,7 +139,21 @@ def _judged(verdicts: Verdicts) -> _DetectorAnswer:
 
 
 def _quick(case: _Case) -> _DetectorAnswer:
-    return _judged(quick_audit(GivenPairs(*case.vectors, image_ids=case.data.table.image_rows.tolist())))
+    return _judged(case.quick)
+
+
+def _quick_f1(case: _Case) -> _DetectorAnswer:
+    """The same with another decision: those whose leaving out is expected to give the best F1."""
+    p = case.quick.p_mismatch
+    return _DetectorAnswer(p, p >= best_f1_threshold(p), case.quick.facts.rate)
+
+
+def _before_training(case: _Case) -> _DetectorAnswer:
+    vectors = untrained_vectors(case.data)
+    if vectors is None:
+        raise InputError("pictures that are decoded by batch have no vectors to judge by")
+    judged = judge_by_others(vectors.images, vectors.texts, case.data.table.image_rows, joint=vectors.joint)
+    return _DetectorAnswer(judged.p_mismatch, judged.p_mismatch > 0.5, judged.estimate.rate)
 
 
 def _trained(case: _Case) -> _DetectorAnswer:
@@ -152,6 +174,8 @@ DETECTORS: dict[str, Callable[[_Case], _DetectorAnswer]] = {
     "neg-clip-loss": _rule(neg_clip_loss),
     "lemon": _rule(lemon),
     "quick-audit": _quick,
+    "quick-audit-f1": _quick_f1,
+    "before-training": _before_training,
     "trained-audit": _trained,
     "split": _split,
 }
@@ -173,8 +197,8 @@ def run_detectors(
         raise InputError(
             f"experiment {spec.name}: there is no detector {unknown[0]!r}; there are {', '.join(DETECTORS)}"
         )
-    if data != "scenes" and not Path(data).exists():
-        raise InputError(f"there is no data at {data}; --data takes a folder or a table")
+    if data != "scenes" and is_missing(data):
+        raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
     if quick:
         seeds, only = 1, [*spec.quick, *only]
     rows, columns = chosen("row", {r: r for r in spec.rows}, only), chosen("column", {c: c for c in spec.columns}, only)
@@ -195,9 +219,8 @@ def run_detectors(
 
 def _configure(spec: Spec, data: str, column: str, seed: int) -> RunConfig:
     values: dict[str, Any] = {"path": data if data == "scenes" else str(Path(data).resolve())}
-    embedded = EmbeddedFolder(Path(data))
-    if data != "scenes" and embedded.about_file.is_file() and embedded.texts_file.is_file():
-        values["second"] = str(embedded.texts_file.resolve())
+    known = embedded_before(DataConfig(**values), texts=True)
+    values |= {name: getattr(known, name) for name in ("second", "joint", "encoder") if getattr(known, name)}
     settings = spec.data["scenes"].set if data == "scenes" and "scenes" in spec.data else {}
     sets = [f"{key}={json.dumps(value)}" for key, value in (settings | spec.columns[column].set).items()]
     config, _ = configure(values, seed=seed, noise=0.0, sets=[*sets, f"data.noise.seed={seed}"])

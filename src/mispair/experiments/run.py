@@ -15,6 +15,7 @@ from mispair.experiments.render import FORMATS
 from mispair.experiments.runner import LOCK, Audience, refuse_changed, run_grid, write_down
 from mispair.experiments.spec import Spec, load_spec
 from mispair.experiments.workers import News
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.lock import claimed
 
 
@@ -42,11 +43,11 @@ def plan_experiment(
 ) -> Plan:
     """The cells of the spec of that name, or in that file; `quick`: those of a first look, one seed."""
     chosen, path = load_spec(spec)
+    if data != "scenes" and is_missing(data):
+        raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
     which = chosen.kind_of(data, kind)
     if quick:
         seeds, only = 1, [*chosen.first_look(which), *only]
-    if data != "scenes" and not Path(data).exists():
-        raise InputError(f"there is no data at {data}; --data takes a folder or a table")
     where = data if data == "scenes" else str(Path(data).resolve())
     return Plan(chosen, which, data, out, seeds, make_cells(chosen, path, which, where, out, seeds, only))
 

@@ -18,6 +18,7 @@ from mispair.experiments.provenance import hardware, versions
 from mispair.experiments.results import noise_problems, read_cell
 from mispair.experiments.spec import Spec, parse_spec
 from mispair.experiments.workers import News, Workers
+from mispair.missing_path import does_not_exist, is_missing
 
 LOCK = ".lock"  # of a grid's folder: two grids in one would write into the same cells
 
@@ -115,7 +116,9 @@ def read_down(out: Path) -> dict[str, Any]:
     try:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         parse_spec(values["spec"], str(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        if is_missing(out):
+            raise InputError(f"{does_not_exist(out)}; expected a folder of 'mispair experiments run'") from None
         raise InputError(f"{out} holds no experiment; 'mispair experiments run SPEC -o {out}' makes one") from None
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path} is damaged; run the experiment's command again, finished cells are kept") from None

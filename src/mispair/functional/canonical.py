@@ -21,8 +21,6 @@ from mispair.functional.known_null import posterior_mismatched
 from mispair.functional.leave_one_out import disagreement_with_others
 
 RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0)  # of the first side, in units of its mean eigenvalue; the second has a tenth
-_ROUNDS = 3  # of finding a space and judging pairs in it ...
-_JUDGINGS = 2  # ... each with the trust of the one before
 _HELD_OUT = 5  # one pair in so many chooses the ridge
 _MOST_JUDGED = 1000  # of them
 
@@ -58,15 +56,23 @@ def canonical_maps(first: Tensor, second: Tensor, trust: Tensor, width: int) -> 
 
 
 def trusted_maps(
-    first: Tensor, second: Tensor, image_of: NDArray[np.int64], weight: NDArray[np.float64], width: int
+    first: Tensor,
+    second: Tensor,
+    image_of: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    width: int,
+    *,
+    rounds: int = 3,
+    judgings: int = 2,
 ) -> tuple[tuple[SideMap, SideMap], NDArray[np.float64]]:
     """The maps by the pairs that all others vouch for, and how far each pair is trusted, (N,), times its weight (N,).
 
-    Pairs are judged by those left out (`leave_one_out`), first as they came, then in the space found so far.
+    Pairs are judged by those left out (`leave_one_out`), first as they came, then in the space found so far:
+    `rounds` of finding a space and judging pairs in it, so many `judgings` in each, with the trust of the one before.
     """
     seen, said, trust = first, second, weight
-    for _ in range(_ROUNDS):
-        for _ in range(_JUDGINGS):
+    for _ in range(rounds):
+        for _ in range(judgings):
             evidence = disagreement_with_others(seen.numpy(), said.numpy(), image_of, trust, np.random.default_rng(0))
             trust = (1 - posterior_mismatched(evidence.given, evidence.repaired)) * weight
         maps = canonical_maps(first, second, torch.from_numpy(trust).float(), width)

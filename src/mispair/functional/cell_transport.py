@@ -40,7 +40,7 @@ def transport_cells(
     if not len(rows) == len(cols) == len(cost):
         raise InputError(f"cells have a row, a column and a cost each, got {len(rows)}, {len(cols)} and {len(cost)}")
     with torch.inference_mode():
-        kernel = _CellKernel.of(rows, cols, torch.from_numpy(cost) / -entropy, len(p), len(q))
+        kernel = _SparseKernel.of(rows, cols, torch.from_numpy(cost) / -entropy, len(p), len(q))
         masses = torch.from_numpy(p), torch.from_numpy(q)
         rho = torch.minimum(masses[0].sum(), masses[1].sum()).clamp(max=mass)
         f, g, _, _ = extended(kernel, rho, *masses, tol, max_iter)
@@ -52,7 +52,7 @@ def transport_cells(
 
 
 @dataclass(frozen=True, eq=False)
-class _CellsInOrder:
+class _TransportSide:
     """The cells in the order of their rows (or columns): each row's lie together, from `starts` on."""
 
     order: _Ints  # (C,)
@@ -61,7 +61,7 @@ class _CellsInOrder:
     other: _Ints  # (C,) column of each
 
     @classmethod
-    def of(cls, own: _Ints, other: _Ints, count: int) -> _CellsInOrder:
+    def of(cls, own: _Ints, other: _Ints, count: int) -> _TransportSide:
         order = np.argsort(own, kind="stable")
         sizes = np.bincount(own, minlength=count)
         if len(sizes) != count or not sizes.all():
@@ -80,18 +80,18 @@ class _CellsInOrder:
 
 
 @dataclass(frozen=True, eq=False)
-class _CellKernel:
+class _SparseKernel:
     """A kernel with the listed cells alone; see `sinkhorn.Kernel`."""
 
     log_kernel: Tensor  # (C,)
     rows: Tensor
     cols: Tensor
-    by_row: _CellsInOrder
-    by_col: _CellsInOrder
+    by_row: _TransportSide
+    by_col: _TransportSide
 
     @classmethod
-    def of(cls, rows: _Ints, cols: _Ints, log_kernel: Tensor, n: int, m: int) -> _CellKernel:
-        sides = _CellsInOrder.of(rows, cols, n), _CellsInOrder.of(cols, rows, m)
+    def of(cls, rows: _Ints, cols: _Ints, log_kernel: Tensor, n: int, m: int) -> _SparseKernel:
+        sides = _TransportSide.of(rows, cols, n), _TransportSide.of(cols, rows, m)
         return cls(log_kernel, torch.from_numpy(rows), torch.from_numpy(cols), *sides)
 
     def plan(self, f: Tensor, g: Tensor) -> Tensor:

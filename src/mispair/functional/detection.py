@@ -87,3 +87,14 @@ def _checked(
     if probabilities and (s.min() < 0 or s.max() > 1):
         raise InputError(f"probabilities must be in [0, 1], got values from {s.min():g} to {s.max():g}")
     return s, wrong.astype(bool)
+
+
+def best_f1_threshold(p: NDArray[np.float64]) -> float:
+    """The probability from which on calling pairs mismatched gives the best F1 that can be expected; p (N,).
+
+    Of the k most probable pairs sum(p) are expected to be mismatched, of all pairs the sum over all.
+    """
+    falling = np.sort(p)[::-1]
+    hits = np.cumsum(falling)
+    f1 = 2 * hits / np.maximum(np.arange(1, len(p) + 1) + hits[-1], 1e-12)
+    return float(falling[f1.argmax()])

@@ -30,7 +30,7 @@ def alignment_divergence(
 
     sym_kl: ½ KL(Π‖P) + ½ KL(P‖Π) (half of L2RM Eq. 10); kl: KL(Π‖P); cross_entropy: -Σ Π log P (soft InfoNCE);
     js: Jensen-Shannon, between 0 and ln 2. The plan is raised to `floor` before it is normalised: a row that carries
-    nothing then asks for the uniform distribution, which is the label smoothing of L2RM Appendix D.3.
+    nothing then asks for the uniform distribution, which is the label smoothing of L2RM Appendix C.3.
     """
     if scores.ndim != 2 or scores.shape != plan.shape:
         raise InputError(f"scores and plan must be alike (n, m), got {tuple(scores.shape)} and {tuple(plan.shape)}")

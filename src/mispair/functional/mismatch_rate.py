@@ -16,7 +16,8 @@ every pair has a probability, and the rate varies around their mean as far as si
 none open gives a narrow interval however few the pairs are.
 The family is never quite true. So all pairs that beat 99 % of the re-paired ones are one bin (how far they beat them
 shapes the family where nothing is in doubt, and misled it where something is), and the likelihood counts at most
-`_COARSE` pairs (Miller and Dunson, Robust Bayesian inference via coarsening, JASA 2019).
+`_COARSE` pairs (Miller and Dunson, Robust Bayesian inference via coarsening, JASA 2019), for the interval half as many:
+how far the family is off moves the rate less than it moves what would have been called certain.
 
 Letters: N given pairs, Z re-paired ones, K bins of normal scores, U rates, T members of the family, C (rate, member).
 """
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -45,6 +47,7 @@ _OPAQUE = 0.25
 _FEWEST_OPAQUE = 0.002
 _OPAQUE_SHARES = np.linspace(0.0, 5.0, 26)  # in units of their mean
 _COARSE = 3000.0
+_COARSE_INTERVAL = 1500.0
 _NEGLIGIBLE = 10.0  # below the best log likelihood
 _DROP = 1.92  # of the log likelihood, at the ends of a 95 % interval of one parameter
 _TELLING = 0.3  # width of the interval from which the judge cannot tell
@@ -103,7 +106,30 @@ def estimate_from_counts(scores: Floats, pairs: NDArray[np.int64], design_effect
     total = int(pairs.sum())
     share = np.bincount(np.searchsorted(_EDGES, scores), pairs, len(_EDGES) + 1) / total
     independent = total / design_effect
-    weight, like_random, auroc = _explanations(share, independent * _COARSE / (independent + _COARSE))
+    best = _posterior(share, independent, _COARSE)
+    low, high = _interval(_posterior(share, independent, _COARSE_INTERVAL))
+    rate = float(best.rates @ _RATES)
+    return MismatchEstimate(
+        rate=rate,
+        low=min(low, rate),
+        high=max(high, rate),
+        separation=best.separation,
+        scores=np.concatenate([_EDGES[:1], (_EDGES[:-1] + _EDGES[1:]) / 2, _EDGES[-1:]]),
+        p=_never_falling(best.p),
+    )
+
+
+class _Posterior(NamedTuple):
+    """What is known where the likelihood counts at most so many pairs."""
+
+    rates: Floats  # (U,) probability of every rate
+    fits: Floats  # (U,) log likelihood of every rate, at the best
+    p: Floats  # (K,) probability of being mismatched, by bin
+    separation: float
+
+
+def _posterior(share: Floats, independent: float, coarse: float) -> _Posterior:
+    weight, like_random, auroc = _explanations(share, independent * coarse / (independent + coarse))
     separation = float(weight @ auroc)
     mean = share @ like_random
     spread = np.sqrt(share @ (like_random * (1 - like_random)) / independent) + 1e-4
@@ -113,23 +139,15 @@ def estimate_from_counts(scores: Floats, pairs: NDArray[np.int64], design_effect
     prior = np.exp(-_OPAQUE_SHARES)
     prior /= prior.sum()
     # Where a share r is mismatched and a share o of the others opaque, r + (1 - r) o look re-paired.
-    posterior = prior @ np.stack([np.interp(_RATES + (1 - _RATES) * o, _RATES, looks) for o in opaque])
-    posterior /= posterior.sum()
+    rates = prior @ np.stack([np.interp(_RATES + (1 - _RATES) * o, _RATES, looks) for o in opaque])
+    rates /= rates.sum()
     really = prior @ np.clip((mean - opaque[:, None]) / (1 - opaque[:, None]) / np.maximum(mean, 1e-9), 0.0, 1.0)
     fits = np.max(np.log(weight) - ((_RATES[:, None] - mean) / spread) ** 2 / 2, axis=1)  # how well, at the best
     fits = np.max(
         [np.interp(_RATES + (1 - _RATES) * o, _RATES, fits) - k for k, o in zip(_OPAQUE_SHARES, opaque, strict=True)],
         axis=0,
     )
-    low, high = _interval(posterior, fits)
-    return MismatchEstimate(
-        rate=float(posterior @ _RATES),
-        low=low,
-        high=high,
-        separation=separation,
-        scores=np.concatenate([_EDGES[:1], (_EDGES[:-1] + _EDGES[1:]) / 2, _EDGES[-1:]]),
-        p=_never_falling(like_random @ (weight * really)),
-    )
+    return _Posterior(rates, fits, like_random @ (weight * really), separation)
 
 
 def _explanations(share: Floats, count: float) -> tuple[Floats, Floats, Floats]:
@@ -148,12 +166,12 @@ def _explanations(share: Floats, count: float) -> tuple[Floats, Floats, Floats]:
     return weight / weight.sum(), mismatched / given, auroc[members]
 
 
-def _interval(posterior: Floats, fits: Floats) -> tuple[float, float]:
+def _interval(known: _Posterior) -> tuple[float, float]:
     """The most probable rates, which hold 95 % of the posterior, and those that fit nearly as well as the best: where
     the scores say little the two differ, and either may be too narrow."""
-    order = np.argsort(-posterior, kind="stable")
-    probable = order[: int(np.searchsorted(np.cumsum(posterior[order]), 0.95)) + 1]
-    inside = np.union1d(probable, np.flatnonzero(fits >= fits.max() - _DROP))
+    order = np.argsort(-known.rates, kind="stable")
+    probable = order[: int(np.searchsorted(np.cumsum(known.rates[order]), 0.95)) + 1]
+    inside = np.union1d(probable, np.flatnonzero(known.fits >= known.fits.max() - _DROP))
     return float(_RATES[inside[0]]), float(_RATES[inside[-1]])
 
 

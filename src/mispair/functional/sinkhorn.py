@@ -42,7 +42,7 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class WholeKernel:
+class DenseKernel:
     """Every cell, log_kernel (b, n, m)."""
 
     log_kernel: Tensor

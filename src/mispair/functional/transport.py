@@ -3,7 +3,7 @@
 Letters: n images (rows), m captions (columns), p (n,) and q (m,) their masses, ρ the mass to move, λ the entropy
 weight, C (n, m) the cost. Potentials are kept divided by λ: plan = exp(f_i + g_j - C_ij / λ).
 
-Three ways to ask (L2RM, Eq. 7-9 and Appendix A):
+Three ways to ask (L2RM, Eq. 7-9 and Appendix A; full transport, Eq. 1, is `mass` 1):
 
 - `entropy_on="extended"`, the default and what the published solver optimises: a dummy row and column take the
   untransported mass, and the entropy of that slack counts too (Appendix A, Algorithm 2).
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from mispair.errors import InputError
-from mispair.functional.sinkhorn import TINY, WholeKernel, extended, plan_only, published
+from mispair.functional.sinkhorn import TINY, DenseKernel, extended, plan_only, published
 from mispair.types import Alignment
 
 _CACHE = 1 << 20  # bytes
@@ -44,7 +44,7 @@ def partial_transport(
     stop: Literal["marginals", "potentials"] = "marginals",
     validate: bool = True,
 ) -> Alignment:
-    """Move `mass` from images to captions as cheaply as entropy `λ` allows (L2RM Eq. 7-9, Algorithm 2).
+    """Move `mass` from images to captions as cheaply as entropy `λ` allows (L2RM Eq. 7-9, Eq. 1; Algorithm 2).
 
     Args:
         cost: (..., n, m), finite; leading dimensions are independent problems, solved together.
@@ -146,7 +146,7 @@ def _solve(
         f, g, done, rounds = published(c, rho, entropy, p, q, barred, min(max_iter, 1000))
         return torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), done, rounds
     if entropy_on == "extended":
-        f, g, done, rounds = extended(WholeKernel(log_kernel), rho, p, q, tol, max_iter)
+        f, g, done, rounds = extended(DenseKernel(log_kernel), rho, p, q, tol, max_iter)
     else:
         f, g, done, rounds = plan_only(log_kernel, rho, p, q, tol, max_iter)
     plan = _trim(torch.exp(log_kernel + f.unsqueeze(-1) + g.unsqueeze(-2)), p, q)

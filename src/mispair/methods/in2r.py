@@ -76,7 +76,7 @@ class Queue:
         self.push(images, texts)
 
     def push(self, images: Tensor, texts: Tensor) -> None:
-        """(n, D), (n, D) at the end."""
+        """Add vectors of pairs (n, D), (n, D); where there is no room the oldest leave."""
         images, texts = (side.detach().float()[-self.size :] if self.size else side[:0] for side in (images, texts))
         if not len(images):
             return

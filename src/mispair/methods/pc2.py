@@ -129,9 +129,11 @@ class PC2(CoTeaching[PC2Config]):
         images, texts = run.encode(net, matched)
         others = run.encode_images(net, mismatched)
         with torch.no_grad():
-            unit = [normalize(self._classes(student, side), dim=-1) for side in (others, images)]
-            likeness, nearest = (unit[0] @ unit[1].T).max(1)
-            labels = torch.where(likeness > self.config.label_above, likeness, 0.0).clamp(max=1.0)
+            # An image may be there with several captions, and a young classifier finds all nearly alike: of equals the
+            # first is taken, not the one that this processor happens to round up.
+            unit = [normalize(self._classes(student, side, torch.float64), dim=-1) for side in (others, images)]
+            likeness, nearest = (unit[0] @ unit[1].T).round(decimals=6).max(1)
+            labels = torch.where(likeness > self.config.label_above, likeness, 0.0).clamp(max=1.0).float()
         shared = nearest[:, None] == nearest[None]  # who has the same caption is no negative
         shared.fill_diagonal_(False)
         scores = scores_of(net, others, texts.take(nearest), sparse=True)
@@ -153,9 +155,9 @@ class PC2(CoTeaching[PC2Config]):
         run.minimize(f"head_{student}", loss(*(side.detach() for side in sides)))
         return loss(*sides)
 
-    def _classes(self, name: str, images: Encoded) -> Tensor:
+    def _classes(self, name: str, images: Encoded, precision: torch.dtype = torch.float32) -> Tensor:
         """What g makes of images: probabilities (n, classes)."""
-        predicted: Tensor = self.heads[name](mean_vectors(images)).float().softmax(1)
+        predicted: Tensor = self.heads[name](mean_vectors(images)).to(precision).softmax(1)
         return predicted
 
     def _losses(self, scores: Tensor, labels: Tensor) -> Tensor:

@@ -106,7 +106,7 @@ class Dual(OneVectorBackbone):
 
     @property
     def start_by(self) -> str:
-        """Which pairs that start should come from."""
+        """Which pairs the maps start from (`start` of the configuration)."""
         return self.config.start
 
     @staticmethod

@@ -56,7 +56,7 @@ class StandIn(nn.Module):
 
 
 class Taught(Protocol):
-    """A model with a stand-in."""
+    """A model that teaches its stand-in: vectors that imitate its scores at the price of a product."""
 
     stand_in: StandIn | None
 

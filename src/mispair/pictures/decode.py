@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ MOST_BYTES = 256 << 20
 MOST_PIXELS = (
     120_000_000  # above nearly every camera's; a file of a few kilobytes can claim far more and fill the memory
 )
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+FORMATS = {  # as Pillow calls them -> how their files end
+    "JPEG": (".jpg", ".jpeg", ".jfif"), "PNG": (".png",), "WEBP": (".webp",), "GIF": (".gif",), "BMP": (".bmp",),
+    "TIFF": (".tif", ".tiff"), "PPM": (".ppm",), "AVIF": (".avif",),
+}  # fmt: skip
+UNREADABLE = (".heic", ".heif")  # pictures too, which cannot be read: that is said of each
+_HEIC = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 _ORIENTATION = 0x0112  # the EXIF tag; its values 2 to 8 say how to turn the picture upright
 
 
@@ -50,6 +56,15 @@ def read_picture(path: str | os.PathLike[str]) -> bytes | Broken:
         return Broken(f"cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})")
 
 
+@cache
+def formats() -> tuple[str, ...]:
+    """What is tried, by content: AVIF where this Pillow has it, and nothing that only somebody's plugin knows."""
+    from PIL import features
+
+    avif = "avif" in features.modules and features.check_module("avif")
+    return tuple(name for name in FORMATS if avif or name != "AVIF")
+
+
 def decode(data: bytes, side: int = 0) -> Image | Broken:
     """The picture in `data`: RGB, upright by its EXIF tag, the first frame, on white where it is transparent.
 
@@ -63,7 +78,7 @@ def decode(data: bytes, side: int = 0) -> Image | Broken:
     if len(data) > MOST_BYTES:
         return _too_many_bytes(len(data))
     try:
-        picture = Image.open(io.BytesIO(data), formats=FORMATS)
+        picture = Image.open(io.BytesIO(data), formats=formats())
     except UnidentifiedImageError:
         return Broken(_not_a_picture(data))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):  # the warning where it is made an error
@@ -150,12 +165,23 @@ def _orientation(picture: Image) -> Transpose | None:
 def _not_a_picture(data: bytes) -> str:
     if data.startswith((b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"RIFF")):
         return "damaged header"
+    brand = data[8:12] if data[4:8] == b"ftyp" else b""
+    if brand in (b"avif", b"avis"):
+        return (
+            "damaged (AVIF)"
+            if "AVIF" in formats()
+            else "AVIF, which this Pillow cannot read; convert it, or update Pillow"
+        )
+    if brand in _HEIC:
+        return "HEIC, which Pillow cannot read; convert it to JPEG"
+    if data.startswith((b"\xff\x0a", b"\0\0\0\x0cJXL ", b"\0\0\0\x0cjP  ")):
+        return "JPEG XL or JPEG 2000, which is not read; convert it to JPEG"
     start = data[:512].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return "not a picture but a web page"
     if start.startswith((b"<svg", b"<?xml")):
         return "a vector drawing or XML, not a picture"
-    return f"not a picture of a known format ({', '.join(name.lower() for name in FORMATS)})"
+    return f"not a picture of a known format ({', '.join(name.lower() for name in formats())})"
 
 
 def _damaged(error: Exception) -> Broken:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.pictures.decode import Broken, read_picture, upright
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def picture_bytes(picture: str | os.PathLike[str] | bytes | Image) -> bytes:
         return picture
     if not isinstance(picture, (str, os.PathLike)):
         return as_png(upright(picture))
+    if is_missing(picture):
+        raise InputError(f"{does_not_exist(picture)}; give a picture file")
     data = read_picture(picture)
     if isinstance(data, Broken):
         raise InputError(f"{os.fspath(picture)}: {data.reason}; give a picture file")

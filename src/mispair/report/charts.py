@@ -69,12 +69,12 @@ class Axes:
         at.append(f"L{_n(self.px(edges[-1]))} {_n(self.py(0))}Z")
         return tag("path", class_=f"area {name}", d="".join(at))
 
-    def rule(self, x: float, label: str, name: str = "rule") -> Html:
+    def rule(self, x: float, label: str) -> Html:
         """A vertical line with a word beside it, on the side that has room."""
         at = self.px(x)
         left = at > self.width * 0.62
         text = {"x": _n(at + (-5 if left else 5)), "y": _TOP + 8, "text_anchor": "end" if left else "start"}
-        line = tag("line", class_=name, x1=_n(at), x2=_n(at), y1=_TOP - 4, y2=self.height - _BOTTOM)
+        line = tag("line", class_="rule", x1=_n(at), x2=_n(at), y1=_TOP - 4, y2=self.height - _BOTTOM)
         return join([line, tag("text", label, class_="note", **text)])
 
     def draw(self, label: str, *marks: Html, x_name: str = "", x_ticks: Numbers | None = None, form: str = "") -> Html:
@@ -99,12 +99,12 @@ class Axes:
         return tag("svg", *parts, class_=f"chart {form}".strip(), role="img", aria_label=label, **box)
 
 
-def sparkline(values: Numbers, split: float = 0.5) -> Html:
+def sparkline(values: Numbers) -> Html:
     """A probability over time in one line of text, with the level at which the side changes."""
     width, height = 110, 26
     step = (width - 6) / max(len(values) - 1, 1)
     points = " ".join(f"{_n(3 + k * step)},{_n(height - 3 - v * (height - 6))}" for k, v in enumerate(values))
-    level = _n(height - 3 - split * (height - 6))
+    level = _n(height - 3 - 0.5 * (height - 6))
     parts = [
         tag("line", class_="grid", x1=0, x2=width, y1=level, y2=level),
         tag("polyline", class_="line mismatched", points=points),

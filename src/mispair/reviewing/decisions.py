@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 Answer = Literal["right", "wrong", "proposal", "edit", "skip"]
 ItemOrigin = Literal["random", "useful", "control", "disagreement"]
@@ -218,8 +219,10 @@ def _now() -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
+        if is_missing(path):
+            raise InputError(f"{does_not_exist(path)}; expected decisions ('mispair review' writes {FILE})")
         if not path.is_file():
-            raise InputError(f"{path} is not there, or not an ordinary file; 'mispair review' writes {FILE}")
+            raise InputError(f"{path} is not an ordinary file; 'mispair review' writes {FILE}")
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path} is larger than any review ({path.stat().st_size:,} bytes); is it the right file?")
         return path.read_bytes()

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.reviewing.decisions import Decision
 from mispair.spreadsheet import QUOTED, as_cell
 
@@ -57,8 +58,10 @@ def read_exchange(path: Path, pairs: int) -> list[Decision]:
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise InputError(f"{path}: decisions are imported from {', '.join(FORMATS)}")
+    if is_missing(path):
+        raise InputError(f"{does_not_exist(path)}; expected decisions that 'mispair review --export' wrote")
     if not path.is_file():
-        raise InputError(f"{path} does not exist, or is not an ordinary file")
+        raise InputError(f"{path} is not an ordinary file; expected decisions that 'mispair review --export' wrote")
     if path.stat().st_size > _MOST_BYTES:
         raise InputError(f"{path} is larger than any review; is it the right file?")
     rows = {".parquet": _from_parquet, ".csv": _from_csv, ".json": _from_tasks}[kind](path)
@@ -116,7 +119,11 @@ def _from_parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def _tasks(decisions: Sequence[Decision], verdicts: Verdicts) -> list[dict[str, Any]]:
-    """One task per reviewed pair, as Label Studio imports them: the answers as choices, an edit as text."""
+    """One task per reviewed pair, as Label Studio imports them: the answers as choices, an edit as text.
+
+    Who answered is not said by `completed_by`: Label Studio refuses a file that names somebody who is no member there.
+    It stands with the rest in the choice's `meta`, which Label Studio keeps.
+    """
     tasks: dict[int, dict[str, Any]] = {}
     for d in decisions:
         if d.control is not None:
@@ -126,13 +133,15 @@ def _tasks(decisions: Sequence[Decision], verdicts: Verdicts) -> list[dict[str, 
             shown = {"pair": d.pair, "image": row["image_id"], "caption": row["caption"]}
             shown["proposed_caption"] = row["proposed_caption"] or ""
             tasks[d.pair] = {"id": d.pair + 1, "data": shown, "annotations": []}
+        about = d.model_dump(exclude={"number", "answer", "caption"}, exclude_none=True)
         choice = {"from_name": "answer", "to_name": "image", "type": "choices", "value": {"choices": [d.answer]}}
-        result: list[dict[str, Any]] = [choice]
+        result: list[dict[str, Any]] = [{**choice, "meta": {"mispair": about}}]
         if d.caption is not None:
             text = {"text": [d.caption]}
             result.append({"from_name": "new_caption", "to_name": "image", "type": "textarea", "value": text})
-        about = d.model_dump(exclude={"number", "answer", "caption"}, exclude_none=True)
-        annotation = {"completed_by": {"email": d.reviewer}, "created_at": d.time, "result": result, "meta": about}
+        annotation: dict[str, Any] = {"created_at": d.time, "was_cancelled": d.answer == "skip", "result": result}
+        if d.seconds is not None:
+            annotation["lead_time"] = d.seconds
         tasks[d.pair]["annotations"].append(annotation)
     return list(tasks.values())
 
@@ -155,17 +164,24 @@ def _from_tasks(path: Path) -> list[dict[str, Any]]:
 
 
 def _from_annotation(task: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
+    """A decision: made here, or by somebody in Label Studio, who has a number or an address there."""
     by = annotation.get("completed_by", "label-studio")
-    name = by.get("email") if isinstance(by, dict) else by
+    name = by.get("email", by.get("id")) if isinstance(by, dict) else by
     row: dict[str, Any] = {
         "pair": task["data"]["pair"],
         "reviewer": str(name),
-        "time": annotation.get("created_at", ""),
+        "time": annotation.get("created_at") or "",
+        "seconds": annotation.get("lead_time"),
     }
-    row |= {k: v for k, v in (annotation.get("meta") or {}).items() if k in COLUMNS}
     for part in annotation["result"]:
         if part["type"] == "choices":
             row["answer"] = part["value"]["choices"][0]
+            about = (part.get("meta") or {}).get("mispair") or {}
+            row |= {k: v for k, v in about.items() if k in COLUMNS and k != "answer"}
         elif part["type"] == "textarea":
             row["caption"] = part["value"]["text"][0]
+    if annotation.get("was_cancelled"):
+        row["answer"] = "skip"
+    if row.get("answer") == "proposal":  # who chooses it there does not write it again
+        row.setdefault("caption", task["data"].get("proposed_caption") or None)
     return row

@@ -104,6 +104,12 @@ class ReviewQueue:
                 served.append(following)
             return served[place]
 
+    def left(self, mine: set[int], answered: set[int]) -> int:
+        """How many pairs still come to who answered `mine`, when `answered` are those of everybody; controls apart."""
+        with self._lock:
+            asked_of_all = {*self._random[:_SHARED].tolist(), *self._disagreements, *self._flagged}
+        return self.pairs - len(answered) + len((asked_of_all & answered) - mine)
+
     def random_sample(self, answered: set[int]) -> list[int]:
         """The part of the drawn order that is answered without a gap: a uniform sample, however its pairs were shown.
 

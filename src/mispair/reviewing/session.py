@@ -16,6 +16,8 @@ from mispair.errors import InputError
 from mispair.reviewing.agreement import agreements, disagreements, majority, reviewer_figures
 from mispair.reviewing.decisions import FILE, Answer, Decision, DecisionLog
 from mispair.reviewing.estimate import RateEstimate, estimate_rate
+from mispair.reviewing.flags import FILE as FLAGS
+from mispair.reviewing.flags import FlagLog
 from mispair.reviewing.identity import audit_identity
 from mispair.reviewing.queue import Item, ReviewQueue
 
@@ -43,15 +45,17 @@ class ReviewSession:
         folder: Path,
         verdicts: Verdicts,
         decisions: Path | None = None,
-        seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.verdicts, self._clock = verdicts, clock
         self.log = DecisionLog(decisions or folder / FILE, audit_identity(verdicts), len(verdicts))
         self._p = verdicts.p_mismatch
-        self.queue = ReviewQueue(self._p, verdicts.column("look"), seed)
+        self.queue = ReviewQueue(self._p, verdicts.column("look"))
         self.queue.take_up(self.log.standing)
         self.queue.ask_again(disagreements(self.log.standing))
+        self._flags = FlagLog(self.log.path.with_name(FLAGS), audit_identity(verdicts), len(verdicts))
+        for pair in self._flags.pairs:
+            self.queue.flag(pair)
 
     @property
     def note(self) -> str | None:
@@ -114,19 +118,23 @@ class ReviewSession:
         return self.log.undo(_named(reviewer))
 
     def flag(self, pair: int) -> None:
-        """A pair that looked wrong to somebody: it comes next to whoever reviews and has not seen it."""
+        """A pair that looked wrong to somebody: whoever has not seen it gets it next, after a restart too."""
         if not 0 <= pair < len(self.verdicts):
             raise InputError(f"there is no pair {pair}; pairs go from 0 to {len(self.verdicts) - 1:,}")
+        self._flags.add(pair)
         self.queue.flag(pair)
 
     def estimate(self) -> RateEstimate:
         """The mismatch rate from the answered part of the random order, narrowed by the model."""
         standing = self.log.standing
         said = majority(standing)
-        answered = {d.pair for d in standing if d.control is None}
-        sample = [pair for pair in self.queue.random_sample(answered) if pair in said]  # a skip says nothing
+        sample = [pair for pair in self.queue.random_sample(self._answered()) if pair in said]  # a skip says nothing
         labels = np.array([said[pair] for pair in sample], bool)
         return estimate_rate(labels, self._p[np.array(sample, np.int64)], self._p)
+
+    def _answered(self) -> set[int]:
+        """Pairs that somebody has answered, controls left out: those say nothing of the data."""
+        return {d.pair for d in self.log.standing if d.control is None}
 
     def progress(self, reviewer: str) -> dict[str, Any]:
         """Figures for the page, without anything that would tell a reviewer what others or the model think."""
@@ -136,6 +144,7 @@ class ReviewSession:
         return {
             "answered": len(mine),
             "pairs": len(self.verdicts),
+            "left": self.queue.left({d.pair for d in mine if d.control is None}, self._answered()),
             "seconds": None if figures is None else figures.seconds,
             "estimate": _told(estimate) if estimate.labelled >= 10 else None,
             "shown": Counter(

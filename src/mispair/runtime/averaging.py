@@ -23,7 +23,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """After a step of the optimizer."""
+        """Take the parameters into the mean; called after every step of the optimizer."""
         self.steps += 1
         decay = min(self.decay, (1 + self.steps) / (10 + self.steps))
         torch._foreach_lerp_(self.mean, self.learned, 1 - decay)

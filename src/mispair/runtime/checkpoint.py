@@ -25,7 +25,7 @@ FORMAT = 1
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Everything needed to go on."""
+    """Write everything needed to go on from. Raises InputError where the disk is full."""
     write_atomically(path, lambda file: torch.save({"format": FORMAT, **state}, file), "go on with --resume")
 
 
@@ -60,7 +60,7 @@ def save_model(path: Path, networks: Mapping[str, nn.Module], about: dict[str, s
 
 
 def load_model(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, str]]:
-    """Weights by scorer, and the metadata."""
+    """Weights by the name of the network that scores, and the metadata. Raises InputError where the file is damaged."""
     if not os.path.isfile(path):
         raise InputError(f"{path.parent} has no model yet: there is no {path.name}")
     try:

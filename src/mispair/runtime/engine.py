@@ -210,7 +210,7 @@ class Engine:
         return self.rank == 0
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes are here."""
         if self.world > 1:
             dist.barrier()
 

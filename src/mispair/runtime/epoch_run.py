@@ -77,7 +77,7 @@ class EpochRun:
         self.waited = 0.0  # seconds of this epoch in which a step waited for its batch
 
     def begin(self, epoch: int) -> None:
-        """Nothing of the epoch is done yet."""
+        """Start an epoch: its generator, and nothing logged or recorded yet."""
         self.epoch = self.engine.epoch = epoch
         self.rng = self.streams.torch(f"method/epoch={epoch}")
         self._sums, self._counts, self.columns, self.waited = {}, {}, {}, 0.0

@@ -21,6 +21,14 @@ _EXTRAS = {
         "pip install 'mispair[encoders]' to start from pictures",
     ),
     "hub": (("transformers", "sentencepiece"), "pip install 'mispair[hub]' for CLIP, SigLIP, DINOv2"),
+    "tune": (("peft",), "pip install 'mispair[tune]' to train an encoder's towers with LoRA"),
+    "serve": (
+        ("fastapi", "uvicorn", "python-multipart"),
+        "pip install 'mispair[serve]' for the search and review pages",
+    ),
+    "ann": (("faiss-cpu",), "pip install 'mispair[ann]' to search 200,000 pairs and more"),
+    "ray": (("ray",), "pip install 'mispair[ray]' to audit on many machines"),
+    "export": (("onnx", "onnxruntime"), "pip install 'mispair[export]' to export to ONNX"),
     "track": (("tensorboard",), "pip install 'mispair[track]' to see training in TensorBoard"),
     "dev": (
         ("pytest", "hypothesis", "ruff", "mypy", "POT", "scikit-learn", "nltk"),

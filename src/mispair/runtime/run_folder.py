@@ -32,6 +32,7 @@ from mispair.data.files.reading import plain_file
 from mispair.data.vocabulary import Vocabulary
 from mispair.errors import InputError
 from mispair.memory import refuse_beyond_memory
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.alignment_file import AlignmentContent, read_alignment
 from mispair.runtime.summary_file import read_summary
 
@@ -120,6 +121,8 @@ class RunFolder:
 
     def refuse_unless_begun(self) -> None:
         if not self.begun:
+            if is_missing(self.path):
+                raise InputError(f"{does_not_exist(self.path)}; expected a run folder (mispair train makes one)")
             inside = RunFolder(self.path / "run")  # as audit --train leaves it
             hint = f"but {inside.path} is one" if inside.begun else "mispair train makes one"
             raise InputError(f"{self.path} is not a run folder: it has no {CONFIG} ({hint})")

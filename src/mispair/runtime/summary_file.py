@@ -12,6 +12,7 @@ from mispair.data.files.reading import read_bytes
 from mispair.errors import InputError
 
 _MOST_BYTES = 16 << 20
+_SECTIONS = ("data", "noise", "cost")  # left out where they are null: readers ask for their values
 
 Number = int | float
 MeasuredNumber = Annotated[float, Field(allow_inf_nan=True)]  # one that does not exist is NaN
@@ -20,7 +21,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class _Typed(BaseModel):
-    """Another version may say more."""
+    """Known values have their type; what another version adds is kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
@@ -70,6 +71,3 @@ def read_summary(path: Path, damaged: str) -> dict[str, Any]:
     except (InputError, ValueError, RecursionError):
         raise InputError(damaged) from None
     return {key: value for key, value in summary.items() if value is not None or key not in _SECTIONS}
-
-
-_SECTIONS = ("data", "noise", "cost")

@@ -9,7 +9,7 @@ from mispair.section import Section
 
 
 class TrainConfig(Section):
-    """How long, in which batches, how fast."""
+    """The section `train` of a run's configuration."""
 
     epochs: int = Field(default=20, ge=1)  # warm-up included
     batch_size: int = Field(default=128, ge=2)  # of all processes together

@@ -18,9 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.calibration import fit_weights
 from mispair.auditing.damage import plain_caption, shared_captions
+from mispair.auditing.embeddings import unit_length
 from mispair.errors import InputError
+from mispair.functional.tell_apart import fit_weights
 from mispair.scale.vectors import Floats32, PairVectors, Rows
 
 Floats = NDArray[np.float64]
@@ -80,7 +81,7 @@ class Frame:
 
     def unit(self, vectors: Floats32, side: int) -> Tensor:
         """Unit vectors around the mean of the landmarks, (b, d); side 0 images, 1 texts."""
-        values = _unit(torch.from_numpy(vectors)) - self.means[side]
+        values = unit_length(torch.from_numpy(vectors)) - self.means[side]
         return torch.nn.functional.normalize(values, dim=1, out=values)
 
 
@@ -113,7 +114,7 @@ def make_frame(data: PairVectors) -> Frame:
             f"image embeddings have width {raw[0].shape[1]} and text embeddings {raw[1].shape[1]}; expected one space"
             " for both, so take both from one model such as CLIP, or train one: mispair audit DATA --train"
         )
-    units = [_unit(torch.from_numpy(side)) for side in raw]
+    units = [unit_length(torch.from_numpy(side)) for side in raw]
     for what, vectors in zip(("image embeddings", "text embeddings"), units, strict=True):
         if bool((vectors == vectors[0]).all()):
             raise InputError(f"all {len(vectors):,} {what} looked at are the same, so nothing tells the pairs apart")
@@ -155,7 +156,3 @@ def _crowded(data: PairVectors, frame: Frame) -> tuple[str, ...]:
     images[torch.from_numpy(place)] = frame.images
     often = shared_captions(captions, place, images) > 0
     return tuple(sorted({plain_caption(captions[k]) for k in np.flatnonzero(often).tolist()}))
-
-
-def _unit(vectors: Tensor) -> Tensor:
-    return torch.nn.functional.normalize(vectors, dim=1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mispair.auditing.damage import find_crowded_images, find_empty_captions, find_repeated_captions
 from mispair.auditing.facts import Damage, Facts, Origin
 from mispair.auditing.proposals import Proposals
-from mispair.auditing.verdict_table import SCHEMA
+from mispair.auditing.verdict_rows import PairTexts, look_order, verdict_rows
 from mispair.auditing.verdicts import Verdicts
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import Calibrations, calibrate_counts
@@ -122,39 +122,20 @@ class _Names(Sequence[str]):
 
 def _tables(data: PairVectors, frame: Frame, judged: Judged, proposals: Proposals) -> Iterator[pa.Table]:
     """The rows of the audit, some at a time."""
-    look = np.empty(len(data), np.int64)
-    p = judged.p_mismatch
-    look[np.argsort(-np.minimum(p, 1 - p), kind="stable")] = np.arange(1, len(data) + 1)
+    p, look = judged.p_mismatch, look_order(judged.p_mismatch)
     scale = (len(data) - 1) / max(len(frame.landmarks) - 1, 1)  # a rank among the landmarks, as one among all
+    shown = PairTexts(
+        lambda pairs: _texts(data.pair_ids, pairs),
+        lambda pairs: _texts(data.image_ids, data.image_rows(pairs)),
+        lambda pairs: _captions(data, pairs),
+    )
     for start in range(0, len(data), _CHUNK):
-        rows = np.arange(start, min(start + _CHUNK, len(data)))
-        here = slice(start, start + len(rows))
-        columns: dict[str, Any] = {
-            "pair": rows,
-            "pair_id": _texts(data.pair_ids, rows),
-            "image_id": _texts(data.image_ids, data.image_rows(rows)),
-            "caption": _captions(data, rows),
-            "p_mismatch": p[here],
-            "mismatch_score": 1 - p[here],
-            "is_mismatch_issue": p[here] > 0.5,
-            "score": judged.score[here].astype(np.float64),
-            "caption_rank": 1 + np.rint(judged.caption_above[here] * scale).astype(np.int64),
-            "image_rank": 1 + np.rint(judged.image_above[here] * scale).astype(np.int64),
-        }
-        caption, image = proposals.caption_pair[here], proposals.image_pair[here]
-        columns["proposed_caption"] = _optional(_captions(data, caption.clip(min=0)), caption < 0)
-        columns["proposed_caption_pair"] = pa.array(caption, mask=caption < 0)
-        columns["proposed_caption_weight"] = pa.array(proposals.caption_weight[here], mask=caption < 0)
-        columns["proposed_caption_gain"] = pa.array(proposals.caption_gain[here], mask=caption < 0)
-        names = _texts(data.image_ids, data.image_rows(image.clip(min=0)))
-        columns["proposed_image_id"] = _optional(names, image < 0)
-        columns["proposed_image_pair"] = pa.array(image, mask=image < 0)
-        columns["proposed_image_weight"] = pa.array(proposals.image_weight[here], mask=image < 0)
-        columns["proposed_image_gain"] = pa.array(proposals.image_gain[here], mask=image < 0)
-        swap = proposals.swap_with[here]
-        columns["swap_with"] = pa.array(swap, mask=swap < 0)
-        columns["look"] = look[here]
-        yield pa.table(columns, schema=SCHEMA)
+        here = slice(start, min(start + _CHUNK, len(data)))
+        caption_rank, image_rank = (
+            1 + np.rint(above[here] * scale).astype(np.int64) for above in (judged.caption_above, judged.image_above)
+        )
+        pairs, score = np.arange(here.start, here.stop), judged.score[here]
+        yield verdict_rows(pairs, shown, p, score, caption_rank, image_rank, proposals, look)
 
 
 def _texts(names: Sequence[str] | None, rows: NDArray[np.int64]) -> pa.Array:
@@ -165,7 +146,3 @@ def _captions(data: PairVectors, rows: NDArray[np.int64]) -> pa.Array:
     if data.captions is None:
         return pa.array([""]).take(pa.array(np.zeros(len(rows), np.int64)))
     return _texts(data.captions, rows)
-
-
-def _optional(texts: pa.Array, missing: NDArray[np.bool_]) -> pa.Array:
-    return pc.if_else(pa.array(~missing), texts, pa.scalar(None, pa.string()))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, Yardstick
 from mispair.scale.statistics import PER_PAIR, Statistics, load_statistics, load_with_more, merge, save_statistics
@@ -64,6 +65,8 @@ class ShardFolder:
 
         Raises InputError where there are none, some are missing, or the set was cut in two ways.
         """
+        if is_missing(self.path):
+            raise InputError(f"{does_not_exist(self.path)}; expected the folder that --statistics named")
         if not self.path.is_dir():
             raise InputError(f"{self.path} is no folder; expected the one that --statistics named")
         matches = [

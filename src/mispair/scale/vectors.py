@@ -86,7 +86,7 @@ class PairVectors:
         return len(self.texts)
 
     @classmethod
-    def of_source(cls, source: Source, names: tuple[str, str], made_by: str = "") -> PairVectors:
+    def of_source(cls, source: Source, names: tuple[str, str]) -> PairVectors:
         """The pairs of a source whose both sides are vectors."""
         assert source.images is not None
         assert source.text_features is not None
@@ -103,7 +103,6 @@ class PairVectors:
             source.captions,
             source.image_ids,
             source.text_ids,
-            made_by,
         )
 
     def image_rows(self, pairs: Rows) -> Rows:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.searching.inverted import load_inverted, search_inverted
 from mispair.searching.metadata import Metadata
 from mispair.searching.nearest import Vectors, exact_nearest
@@ -145,6 +146,8 @@ class Index:
             queries: (q, D) vectors of the same space; they need not have unit length.
             only: (N,) which pairs may be answered (`Metadata.where`); None: all.
         """
+        if side not in self.vectors:
+            raise InputError(f"there is no side {side!r} of an index; it is {' or '.join(self.vectors)}")
         queries = _unit(np.atleast_2d(np.asarray(queries, np.float64)))
         if queries.ndim != 2 or queries.shape[1] != self.manifest.width:
             raise InputError(
@@ -183,6 +186,8 @@ class Index:
 
 def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
+    if is_missing(folder):
+        raise InputError(f"{does_not_exist(folder)}; expected an index (mispair index RUN -o INDEX makes one)")
     if not path.is_file():
         raise InputError(f"{folder} is not an index: it has no {MANIFEST} (mispair index RUN -o INDEX makes one)")
     try:

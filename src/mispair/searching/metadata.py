@@ -37,9 +37,11 @@ class Metadata:
         return int(self._file.metadata.num_rows)
 
     def column(self, name: str) -> NDArray[Any]:
-        """A whole column of numbers."""
-        values: NDArray[Any] = self._read(name).to_numpy()
-        return values
+        """A whole column of numbers, NaN where there is none. Not by `to_numpy`, which loads pandas if it is there."""
+        values = self._read(name)
+        if values.null_count:
+            values = pc.fill_null(values.cast(pa.float64()), float("nan"))
+        return np.concatenate([np.from_dlpack(chunk) for chunk in values.chunks] or [np.empty(0)])
 
     def _read(self, name: str) -> pa.ChunkedArray:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from mispair.errors import InputError
 from mispair.searching.index import Index, Side
 
 Mask = NDArray[np.bool_]
+Finer = Callable[[NDArray[np.int64]], NDArray[np.float32] | None]  # scores of the model itself for some pairs
 MOST_ANSWERS = 200
 MOST_CHARACTERS = 2_000
 _SHORTLIST = 5  # times k candidates for a model that scores pairs finer than their vectors do
@@ -41,6 +43,10 @@ class QueryEncoder(Protocol):
 
     def rerank(self, text: str, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """Finer scores of a text with the images of some pairs; None where the vectors say all."""
+        ...
+
+    def rerank_texts(self, of: int | bytes, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Finer scores of some captions with the image of a pair or a picture file; None where the vectors say all."""
         ...
 
 
@@ -92,9 +98,8 @@ def search_text(
     notes = tuple(f"'{word}' was never seen in training; it is ignored" for word in query.unknown)
     if not np.isfinite(query.vector).all() or not query.vector.any():
         raise InputError(f"none of the words of {text!r:.80} was seen in training; try other words")
-    if side == "images" and index.manifest.rerank:
-        return _reranked(index, encoder, text, query, k, notes, only)
-    return SearchResult(_hits(index, query.vector, side, k, only), notes)
+    finer = (lambda rows: encoder.rerank(text, rows)) if side == "images" else None
+    return SearchResult(_hits(index, query.vector, side, k, only, finer), notes)
 
 
 def search_picture(
@@ -106,7 +111,8 @@ def search_picture(
     only: Mask | None = None,
 ) -> SearchResult:
     """What is nearest to a picture: other pictures, or with side="texts" captions."""
-    return SearchResult(_hits(index, encoder.encode_picture(data), side, k, only))
+    finer = (lambda rows: encoder.rerank_texts(data, _captions(index, rows))) if side == "texts" else None
+    return SearchResult(_hits(index, encoder.encode_picture(data), side, k, only, finer))
 
 
 def search_vector(
@@ -119,13 +125,28 @@ def search_vector(
 
 
 def search_pair(
-    index: Index, pair: int, k: int = 10, by: Side = "images", side: Side = "images", only: Mask | None = None
+    index: Index,
+    pair: int,
+    k: int = 10,
+    by: Side = "images",
+    side: Side = "images",
+    only: Mask | None = None,
+    encoder: QueryEncoder | None = None,
 ) -> SearchResult:
-    """What is nearest to the image or the text (`by`) of a pair of the index, itself left out."""
+    """What is nearest to the image or the text (`by`) of a pair of the index; its own image or text is left out.
+
+    Args:
+        encoder: the model, which orders what is found on the other side where it scores pairs finer than their vectors.
+    """
     if not 0 <= pair < len(index):
         raise InputError(f"there is no pair {pair}; pairs go from 0 to {len(index) - 1:,}")
-    hits = _hits(index, np.asarray(index.vectors[by][pair], np.float32), side, k + 1, only)
-    if side == "images" and by == "images":
+    finer: Finer | None = None
+    if encoder is not None and (by, side) == ("images", "texts"):
+        finer = lambda rows: encoder.rerank_texts(pair, _captions(index, rows))  # noqa: E731
+    elif encoder is not None and (by, side) == ("texts", "images"):
+        finer = lambda rows: encoder.rerank(index.rows([pair])[0]["caption"], rows)  # noqa: E731
+    hits = _hits(index, np.asarray(index.vectors[by][pair], np.float32), side, k + 1, only, finer)
+    if side == "images":
         image = index.image_of[pair]
         hits = tuple(hit for hit in hits if index.image_of[hit.pair] != image)
     else:
@@ -133,22 +154,25 @@ def search_pair(
     return SearchResult(hits[:k])
 
 
-def _hits(index: Index, vector: NDArray[np.float32], side: Side, k: int, only: Mask | None) -> tuple[Hit, ...]:
-    answers = index.nearest(vector, side, min(k, MOST_ANSWERS + 1), only)
-    return _as_hits(index, answers.rows[0], answers.scores[0])
+def _captions(index: Index, rows: NDArray[np.int64]) -> list[str]:
+    return [str(row["caption"]) for row in index.rows(rows)]
 
 
-def _reranked(
-    index: Index, encoder: QueryEncoder, text: str, query: TextQuery, k: int, notes: tuple[str, ...], only: Mask | None
-) -> SearchResult:
-    """Two stages: the vectors shortlist, the model itself scores those."""
-    answers = index.nearest(query.vector, "images", min(_SHORTLIST * k, len(index)), only)
+def _hits(
+    index: Index, vector: NDArray[np.float32], side: Side, k: int, only: Mask | None, finer: Finer | None = None
+) -> tuple[Hit, ...]:
+    """The nearest by their vectors; of a model that scores finer these are a shortlist, which it orders itself."""
+    k = min(k, MOST_ANSWERS + 1)
+    if finer is None or not index.manifest.rerank:
+        answers = index.nearest(vector, side, k, only)
+        return _as_hits(index, answers.rows[0], answers.scores[0])
+    answers = index.nearest(vector, side, min(_SHORTLIST * k, len(index)), only)
     rows = answers.rows[0][answers.rows[0] >= 0]
-    scores = encoder.rerank(text, rows)
+    scores = finer(rows) if len(rows) else None
     if scores is None:
-        return SearchResult(_as_hits(index, rows[:k], answers.scores[0][:k]), notes)
+        return _as_hits(index, rows[:k], answers.scores[0][:k])
     order = np.argsort(-scores, kind="stable")[:k]
-    return SearchResult(_as_hits(index, rows[order], scores[order]), notes)
+    return _as_hits(index, rows[order], scores[order])
 
 
 def _as_hits(index: Index, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> tuple[Hit, ...]:

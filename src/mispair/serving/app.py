@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 import time
@@ -18,7 +19,7 @@ from mispair.errors import InputError
 from mispair.reviewing.session import ReviewSession
 from mispair.searching.index import Index
 from mispair.searching.query import QueryEncoder, Why
-from mispair.serving.limits import Guard, refuse_open_host
+from mispair.serving.limits import Guard, Refusal, refuse_open_host, what_is_malformed
 from mispair.serving.metrics import Metrics
 from mispair.version import __version__
 
@@ -60,6 +61,7 @@ def make_app(site: Site, host: str = "127.0.0.1", token: str | None = None) -> F
     refuse_open_host(host, token)
     require_fastapi()
     from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
 
     from mispair.serving import pages, review_routes, search_routes
@@ -67,11 +69,16 @@ def make_app(site: Site, host: str = "127.0.0.1", token: str | None = None) -> F
     app = FastAPI(
         title="mispair", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json",
         description="Search pairs by words, pictures or each other, and decide which ones match.",
+        responses={"4XX": {"model": Refusal, "description": "one sentence that says what to change"}},
     )  # fmt: skip
 
     @app.exception_handler(InputError)
     async def refuse(request: Request, error: InputError) -> Response:
         return JSONResponse({"detail": str(error)}, 400)
+
+    @app.exception_handler(RequestValidationError)
+    async def refuse_malformed(request: Request, error: RequestValidationError) -> Response:
+        return JSONResponse({"detail": what_is_malformed(error.errors())}, 422)
 
     @app.middleware("http")
     async def measure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -115,7 +122,7 @@ def run_server(site: Site, host: str, port: int, token: str | None, ready: Calla
     try:
         bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise InputError(f"port {port} of {host} cannot be used ({reason}); choose another with --port") from None
     port = bound.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host

@@ -6,9 +6,11 @@ import contextlib
 import hmac
 import ipaddress
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from mispair.errors import InputError
 
@@ -31,6 +33,24 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Refusal(BaseModel):
+    """What a request that cannot be answered gets: one sentence."""
+
+    detail: str
+
+
+def what_is_malformed(complaints: Sequence[Mapping[str, Any]]) -> str:
+    """The first complaint about a request as one sentence: which value, and what would be right."""
+    first = complaints[0]
+    if first["type"] == "json_invalid":
+        return "the body is not JSON"
+    path = ".".join(str(step) for step in first["loc"][1:])[:100] or str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return f"there is no {path} in such a request"
+    message = str(first["msg"])
+    return f"{path}: {message[:1].lower()}{message[1:]}"
 
 
 def is_loopback(host: str) -> bool:
@@ -66,8 +86,9 @@ class Guard:
         if refusal is not None:
             await _answer(send, *refusal)
             return
-        if scope["path"] == "/knn-service" and b"content-type" not in headers:  # as clip-retrieval's client asks
-            scope = {**scope, "headers": [*scope["headers"], (b"content-type", b"application/json")]}
+        if scope["path"] == "/knn-service":  # clients of clip-retrieval send JSON without saying so
+            others = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-type"]
+            scope = {**scope, "headers": [*others, (b"content-type", b"application/json")]}
         taken, too_large = 0, False
 
         async def counted() -> Message:

@@ -65,7 +65,7 @@ def router(site: Site, token: str | None) -> APIRouter:
         data = None if site.pictures is None else site.pictures.read(image_id)
         return None if data is None else reencode(data, side)
 
-    @routes.get("/api/pictures", responses={404: {"description": "no such picture, or it cannot be decoded"}})
+    @routes.get("/api/pictures")
     def picture(
         id: Annotated[str, Query(max_length=1000)],
         side: Annotated[int, Query(ge=16, le=1280)] = 320,

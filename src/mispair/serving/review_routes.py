@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mispair.serving.app import Site
 
 Name = Annotated[str, Query(min_length=1, max_length=100)]
-_REFUSED: dict[int | str, dict[str, Any]] = {400: {"description": "a sentence that says what to change"}}
 
 
 class DecisionRequest(BaseModel):
@@ -50,7 +49,7 @@ class FlagRequest(BaseModel):
 
 def router(site: Site, review: ReviewSession) -> APIRouter:
     """Routes of one review."""
-    routes = APIRouter(responses=_REFUSED)
+    routes = APIRouter()
 
     @routes.get("/api/review/next")
     def following(reviewer: Name, ahead: Annotated[int, Query(ge=0, le=10)] = 0) -> dict[str, Any]:

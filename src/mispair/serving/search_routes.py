@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
 
 import numpy as np
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from mispair.errors import InputError
@@ -21,13 +22,12 @@ from mispair.searching.query import (
     search_pair,
     search_picture,
     search_text,
+    search_vector,
 )
 from mispair.serving.limits import MOST_BASE64
 
 if TYPE_CHECKING:
     from mispair.serving.app import Site
-
-_REFUSED: dict[int | str, dict[str, Any]] = {400: {"description": "a sentence that says what to change"}}
 
 
 class SearchRequest(BaseModel):
@@ -102,13 +102,12 @@ class KnnRequest(BaseModel):
     image_url: str | None = Field(default=None, max_length=4096)
     embedding_input: list[float] | None = Field(default=None, max_length=16_384)
     modality: Literal["image", "text"] = "image"
-    num_images: int = Field(default=40, ge=1, le=MOST_ANSWERS)
-    num_result_ids: int = Field(default=40, ge=1, le=10_000)
+    num_images: int = Field(default=40, ge=1, lt=2**31)  # beyond what one answer holds they get what it holds
 
 
 def router(site: Site) -> APIRouter:
     """Routes of the index; without one they say so."""
-    routes = APIRouter(responses=_REFUSED)
+    routes = APIRouter()
 
     def index() -> Index:
         if site.index is None:
@@ -120,7 +119,7 @@ def router(site: Site) -> APIRouter:
             raise InputError("this index came without a model that reads words or pictures: ask by pair")
         return site.encoder
 
-    @routes.post("/api/search", responses={404: {"description": "nothing is indexed"}})
+    @routes.post("/api/search")
     def search(request: SearchRequest) -> SearchAnswer:
         """The nearest pictures or captions."""
         asked = [name for name in ("text", "picture", "pair") if getattr(request, name) is not None]
@@ -135,10 +134,10 @@ def router(site: Site) -> APIRouter:
             result = search_picture(here, encoder(), _decoded(request.picture), request.k, request.side, only)
         else:
             assert request.pair is not None
-            result = search_pair(here, request.pair, request.k, request.by, request.side, only)
+            result = search_pair(here, request.pair, request.k, request.by, request.side, only, site.encoder)
         return SearchAnswer(answers=[_answer(site, hit) for hit in result.hits], notes=list(result.notes))
 
-    @routes.get("/api/sample", responses={404: {"description": "nothing is indexed"}})
+    @routes.get("/api/sample")
     def sample(
         k: Annotated[int, Query(ge=1, le=MOST_ANSWERS)] = 24,
         split: Annotated[str, Query(max_length=100)] = "",
@@ -152,7 +151,7 @@ def router(site: Site) -> APIRouter:
         rows = drawn if only is None else np.flatnonzero(only)[drawn]
         return SampleAnswer(answers=[Pair(**_pair(site, row)) for row in here.rows(rows)], pairs=among)
 
-    @routes.get("/api/pairs/{pair}", responses={404: {"description": "no such pair"}})
+    @routes.get("/api/pairs/{pair}")
     def pair(pair: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
         """One pair with what is known about it, and its neighbours both ways."""
         here = index()
@@ -160,13 +159,15 @@ def router(site: Site) -> APIRouter:
             raise HTTPException(404, f"there is no pair {pair}; pairs go from 0 to {len(here) - 1}")
         (row,) = here.rows([pair])
         near = {
-            f"{by}_{side}": [_answer(site, hit).model_dump() for hit in search_pair(here, pair, 8, by, side).hits]
+            f"{by}_{side}": [
+                _answer(site, hit).model_dump() for hit in search_pair(here, pair, 8, by, side, None, site.encoder).hits
+            ]
             for by in ("images", "texts")
             for side in ("images", "texts")
         }
         return {"pair": pair, "caption": row["caption"], "image": row["image_path"], "about": row, "neighbours": near}
 
-    @routes.get("/api/why", responses={404: {"description": "nothing is indexed"}})
+    @routes.get("/api/why")
     def why(
         pair: Annotated[int, Query(ge=0, lt=2**62)],
         text: Annotated[str, Query(max_length=MOST_CHARACTERS)],
@@ -184,28 +185,26 @@ def router(site: Site) -> APIRouter:
         grid = [[round(value, 5) for value in row] for row in explained.regions]
         return WhyAnswer(score=round(explained.score, 5), words=words, regions=grid, how=explained.how)
 
-    @routes.post("/knn-service", responses={404: {"description": "nothing is indexed"}})
-    def knn_service(request: KnnRequest) -> list[dict[str, Any]]:
-        """The interface of clip-retrieval: caption, url, id and similarity of the nearest pairs."""
+    @routes.post("/knn-service")
+    def knn_service(request: KnnRequest, http: Request) -> list[dict[str, Any]]:
+        """The interface of clip-retrieval: id, caption, similarity and url of the nearest pairs, at most 200."""
         side: Literal["images", "texts"] = "images" if request.modality == "image" else "texts"
-        if request.image_url is not None:
-            raise InputError("addresses are not fetched: send the picture itself as image, in base64")
-        if request.embedding_input is not None:
-            answers = index().nearest(request.embedding_input, side, request.num_images)
-            nearest = zip(answers.rows[0].tolist(), answers.scores[0].tolist(), strict=True)
-            rows = [(pair, score) for pair, score in nearest if pair >= 0]
-            described = index().rows([pair for pair, _ in rows])
-            return [
-                {"id": row["pair"], "caption": row["caption"], "url": row["image_path"], "similarity": score}
-                for row, (_, score) in zip(described, rows, strict=True)
-            ]
-        if request.text is not None:
-            hits = search_text(index(), encoder(), request.text, request.num_images, side).hits
+        count = min(request.num_images, MOST_ANSWERS)
+        if request.text:
+            hits = search_text(index(), encoder(), request.text, count, side).hits
         elif request.image is not None:
-            hits = search_picture(index(), encoder(), _decoded(request.image), request.num_images, side).hits
+            hits = search_picture(index(), encoder(), _decoded(request.image), count, side).hits
+        elif request.image_url is not None:
+            raise InputError("addresses are not fetched: send the picture itself as image, in base64")
+        elif request.embedding_input is not None:
+            hits = search_vector(index(), np.asarray(request.embedding_input, np.float64), count, side).hits
         else:
             raise InputError("ask by one of text, image and embedding_input")
-        return [{"id": h.pair, "caption": h.caption, "url": h.image_path, "similarity": h.score} for h in hits]
+        return [
+            {"id": h.pair, "caption": h.caption, "similarity": h.score, "image_path": h.image_path,
+             "url": _address(h.image_path, str(http.base_url))}
+            for h in hits
+        ]  # fmt: skip
 
     return routes
 
@@ -215,6 +214,11 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text.partition(",")[2] if text.startswith("data:") else text, validate=True)
     except (binascii.Error, ValueError):
         raise InputError("the picture is not base64") from None
+
+
+def _address(image: str, server: str) -> str:
+    """Where a client can fetch a picture: its own address where it has one, else this server's copy."""
+    return image if image.startswith(("http://", "https://")) else f"{server}api/pictures?id={quote(image)}&side=1280"
 
 
 def _answer(site: Site, hit: Hit) -> ScoredPair:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,8 @@ from torch import Tensor
 from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
-from mispair.auditing.judge import FEWEST, Floats, judge
-from mispair.auditing.others import said_by_others
-from mispair.auditing.similarity import Rows
+from mispair.auditing.judge import FEWEST, judge
+from mispair.auditing.others import said_without_training
 from mispair.auditing.space import space_of
 from mispair.auditing.truth import who_belongs, with_truth
 from mispair.auditing.verdicts import Verdicts
@@ -29,7 +28,6 @@ from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
 from mispair.data.splits import open_pairs
-from mispair.data.untrained import untrained_vectors
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
@@ -61,13 +59,17 @@ def audit(
         if data is not None and (isinstance(data, DataConfig) or not _same_place(config, os.fspath(data))):
             config = other_data(judge_with, data, tell)
         return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
+    models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]
+    strange = [model for model in models if not hasattr(model, "encode_images")]
+    if strange:
+        got = type(strange[0]).__name__
+        raise InputError(f"pairs are judged by a run folder, by what mispair.load gave or by models, got {got}")
     if not isinstance(data, PairData):
         raise InputError(
             "models alone do not say what to judge: give the pairs too, opened with mispair.data.open_split"
         )
     if folds is not None:
         raise InputError("cross-fitting trains again, so it needs a run, not models")
-    models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]
     return _with_models(models, data, truth, tell)
 
 
@@ -103,7 +105,7 @@ def audit_run(
         space_of(run.models, data, tell),
         data.table,
         held=held,
-        more_evidence=None if learned and not folds else _untrained_evidence(data),
+        more_evidence=None if learned and not folds else said_without_training(data),
         held_out=held_out(folds, learned) + _unfinished(run),
         learned=learned and not folds,
         features=_features(data.images),
@@ -113,14 +115,6 @@ def audit_run(
         tell=tell,
     )
     return _compared(verdicts, data, config, truth)
-
-
-def _untrained_evidence(data: PairData) -> Callable[[Rows, Rows, Floats], Floats] | None:
-    """What the other pairs say of a cell, by vectors that nothing was trained for; None where there are none."""
-    vectors = untrained_vectors(data)
-    if vectors is None:
-        return None
-    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table)
 
 
 def _learned_from(run: TrainedRun, config: DataConfig) -> bool:
@@ -227,7 +221,9 @@ def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tens
 
 def origin_of(config: DataConfig, data: PairData) -> Origin:
     """What is needed to open the data again, and to see whether it is still the same."""
-    files = {name: getattr(config, name) for name in ("path", "features", "ids", "second", "images", "vocabulary")}
+    files = {
+        name: getattr(config, name) for name in ("path", "features", "joint", "ids", "second", "images", "vocabulary")
+    }
     absolute = {name: os.path.abspath(file) for name, file in files.items() if file not in (None, "scenes")}
     path = absolute.get("path", "scenes")
     values = config.model_dump(mode="json") | absolute

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import Encoding, encode_jointly
+from mispair.workflows.embedded_before import embedded_before
 from mispair.workflows.quick_audit import quick_audit_files
 
 
 def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell: Tell = silent) -> Verdicts:
-    """`quick_audit` of the encoder's vectors of all pairs of a data set. What is encoded is kept in the cache.
+    """`quick_audit` of the encoder's vectors of all pairs of a data set, or of a folder that `mispair embed` wrote.
+
+    What is encoded is kept in the cache.
 
     Raises:
         InputError: the encoder has no common space for pictures and texts; pictures that cannot be had or decoded,
             unless `missing: skip`.
     """
+    known = embedded_before(config, texts=True)
+    if known.joint is not None and known.second is not None:
+        files = EmbeddedFolder(Path(config.path))
+        named = config.model_copy(update={"features": known.joint, "ids": str(files.ids_file)})
+        return quick_audit_files(known.joint, known.second, data=named, seen=files.features_file, tell=tell)
     encoded = encode_jointly(config, encoding or Encoding(config.encoder or "basic"), tell)
     features, texts = encoded.config.features, encoded.config.second
     assert features is not None
     assert texts is not None
     # Named with its features: pairs whose picture was left out are left out again when the data is reopened.
     named = encoded.config.model_copy(update={"second": None})
-    verdicts = quick_audit_files(features, texts, data=named, tell=tell)
+    vectors = EmbeddedFolder(Path(features).parent).features_file  # as the network saw them, beside those among texts
+    verdicts = quick_audit_files(features, texts, data=named, seen=vectors, tell=tell)
     if not encoded.failures:
         return verdicts
     missed = encoded.source.listed - len(encoded.kept.image_of_text)

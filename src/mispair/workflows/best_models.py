@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import torch
 from pydantic import ValidationError
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
 from mispair.models import InputSizes
 from mispair.protocols import RetrievalModel
+from mispair.retrieval_module import RetrievalModule
 from mispair.runtime.checkpoint import load_model
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.assemble import Training
@@ -52,7 +53,7 @@ def load_models(
 
 
 def _filled(
-    make: Callable[[], nn.Module], states: dict[str, dict[str, Tensor]], folder: RunFolder, device: torch.device
+    make: Callable[[], RetrievalModule], states: dict[str, dict[str, Tensor]], folder: RunFolder, device: torch.device
 ) -> list[RetrievalModel]:
     models: list[RetrievalModel] = []
     for state in states.values():
@@ -64,5 +65,5 @@ def _filled(
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
             raise InputError(f"{folder.model_file} does not fit {type(model).__name__}: {reason}") from None
-        models.append(model.to(device).eval())  # type: ignore[arg-type]
+        models.append(model.to(device).eval())
     return models

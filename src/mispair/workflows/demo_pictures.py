@@ -58,13 +58,13 @@ def write_pictures(folder: Path, pictures: int = _PICTURES) -> NDArray[np.bool_]
     return np.asarray(shown != world.image_of_text)
 
 
-def judge_pictures(folder: Path, console: Console, pictures: int = _PICTURES, tell: Tell = silent) -> PicturesDemo:
+def judge_pictures(folder: Path, console: Console, tell: Tell = silent) -> PicturesDemo:
     """Write pictures, encode, train, judge and report; as `mispair audit pairs.csv --images photos --train` does.
 
     Raises:
         InputError: the embedded encoder is not installed.
     """
-    mismatched = write_pictures(folder, pictures)
+    mismatched = write_pictures(folder)
     raw = DataConfig(path=str(folder / "pairs.csv"), images=str(folder / "photos"))
     config = with_features(raw, Encoding("basic"), tell)
     chosen = validate(choose(config).values, "the demonstration")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,16 +25,25 @@ from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
+from mispair.data.readers.picture_files import no_captions
 from mispair.data.source import Source
-from mispair.encoders.pipeline import EncodingProgress, Encodings, Failure, PictureItem, encode_pictures, encode_texts
+from mispair.encoders.pipeline import (
+    EncodingProgress,
+    Encodings,
+    Failure,
+    PictureItem,
+    encode_pictures,
+    encode_texts,
+    look_at_pictures,
+)
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.workflows.embed_shards import part_of
+from mispair.workflows.embedded_before import FEW_PAIRS, embedded_before
 
 DEFAULT = "basic"
-FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
 _ROWS = 1024  # copied at a time
 
 
@@ -70,6 +79,12 @@ def needs_encoding(config: DataConfig) -> bool:
     return source.images is None and source.pictures is not None
 
 
+def neither_pictures_nor_features(config: DataConfig) -> bool:
+    """Whether this is a list of pairs whose images were not found, neither as files nor as vectors."""
+    source = open_pairing(config, list_data_splits(config)[0])
+    return source.listed > 0 and source.images is None and source.pictures is None
+
+
 def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Tell = silent) -> DataConfig:
     """The configuration with features: its own where it has some, else its pictures are encoded first.
 
@@ -78,7 +93,7 @@ def with_features(config: DataConfig, encoding: Encoding | None = None, tell: Te
             the cache cannot be written.
     """
     if not needs_encoding(config):
-        return config
+        return embedded_before(config, None if encoding is None else encoding.texts)
     if config.second is not None:
         encoding = replace(encoding or Encoding(config.encoder or DEFAULT, config.cells), texts=False)
     return encode_data(config, encoding or Encoding(config.encoder or DEFAULT, config.cells), tell).config
@@ -100,14 +115,16 @@ def encode_data(
     Raises:
         InputError: as `with_features` does.
     """
-    source = _open_raw(config)
+    source = open_raw(config)
     if shard is not None:
         source = part_of(source, *shard)
     assert source.pictures is not None
+    if encoding.texts is not False and source.captions is None:  # said before hours of encoding, not after
+        raise InputError(no_captions(Path(config.path)))
     encoder = open_encoder(encoding.encoder, device=encoding.device)
     output = "cells" if encoding.cells else "vector"
-    done = _encode_pictures(encoder, source.pictures, output, encoding, tell)
-    _refuse_failed(config, done)
+    done = _encode_pictures(config, encoder, source.pictures, output, encoding, tell)
+    _refuse_failed(config, done.failed, len(done.keys))
     ids = list(source.image_ids or ())
     features = _write_pictures(done, output, encoder, ids, folder)
     update: dict[str, Any] = {"features": str(features), "ids": None}
@@ -119,6 +136,8 @@ def encode_data(
         alone = replace(kept, positions=np.arange(len(kept.image_of_text)), listed=0)
         texts = source if folder is None else alone
         update["second"] = str(_write_texts(encoder, texts, tell, folder))
+        if encoder.joint and not encoding.cells:
+            update["joint"] = str(_write_joint(encoder, features))
     absent = (Failure(None, name, reason) for name, reason in source.no_picture.items())
     failures = (*done.failed, *absent)
     return EncodedData(config.model_copy(update=update), source, kept, encoder, failures, done.encoded)
@@ -137,16 +156,11 @@ def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) 
             " training; add --train, or choose one that has (mispair encoders)"
         )
     encoded = encode_data(config, replace(encoding, cells=False, texts=True), tell)
-    assert encoded.config.features is not None
-    given = Path(encoded.config.features)
-    joint = given.with_name("joint.npy")
-    if not joint.exists():
-        vectors = np.load(given, mmap_mode="r", allow_pickle=False)
-        blocks = [encoder.in_text_space(np.array(vectors[k : k + _ROWS])) for k in range(0, len(vectors), _ROWS)]
-        write_atomically(joint, partial(_save, blocks))
-    ids = given.with_name("features_ids.txt").read_text(encoding="utf-8")
-    write_text(given.with_name("joint_ids.txt"), ids)
-    config = encoded.config.model_copy(update={"features": str(joint)})
+    assert encoded.config.joint is not None
+    joint = Path(encoded.config.joint)
+    ids = EmbeddedFolder(joint.parent).ids_file.read_text(encoding="utf-8")
+    write_text(joint.with_name("joint_ids.txt"), ids)
+    config = encoded.config.model_copy(update={"features": str(joint), "joint": None})
     return replace(encoded, config=config)
 
 
@@ -170,7 +184,8 @@ def _wants_texts(encoding: Encoding, encoder: Encoder, source: Source) -> bool:
     return known and not encoding.cells and len(source.image_of_text) < FEW_PAIRS
 
 
-def _open_raw(config: DataConfig) -> Source:
+def open_raw(config: DataConfig) -> Source:
+    """All pairs of data with pictures. Raises InputError where none were found, or some are missing and refused."""
     source = open_pairing(config.model_copy(update={"limit": None}), "all")
     if source.pictures is None and any("://" in name[:12] for name in source.image_ids or ()):
         raise InputError(
@@ -188,34 +203,33 @@ def _open_raw(config: DataConfig) -> Source:
     return source
 
 
-def _encode_pictures(encoder: Encoder, pictures: Pictures, output: str, encoding: Encoding, tell: Tell) -> Encodings:
+def _encode_pictures(
+    config: DataConfig, encoder: Encoder, pictures: Pictures, output: str, encoding: Encoding, tell: Tell
+) -> Encodings:
     # Cells bring the vector along: it costs nothing while the network runs, and an audit or a search will ask for it.
     outputs = (output, "vector") if output == "cells" and "vector" in encoder.images else (output,)
-    return encode_pictures(
-        encoder,
-        _items(pictures),
-        cache_folder(),
-        outputs,
-        total=len(pictures),
-        batch=encoding.batch,
-        workers=encoding.workers,
-        tell=_teller(tell, "encoding pictures", len(pictures)),
-    )
+    keys: Sequence[bytes | None] | None = None
+    how: dict[str, Any] = {"total": len(pictures), "batch": encoding.batch, "workers": encoding.workers}
+    if config.missing == "refuse":  # one broken picture is the end: known before hours of encoding, not after them
+        looking = _teller(tell, "looking at pictures", len(pictures))
+        keys, failed = look_at_pictures(encoder, _items(pictures), cache_folder(), outputs, **how, tell=looking)
+        _refuse_failed(config, failed, len(pictures))
+    encoding_pictures = _teller(tell, "encoding pictures", len(pictures))
+    return encode_pictures(encoder, _items(pictures, keys), cache_folder(), outputs, **how, tell=encoding_pictures)
 
 
-def _items(pictures: Pictures) -> Iterator[PictureItem]:
+def _items(pictures: Pictures, keys: Sequence[bytes | None] | None = None) -> Iterator[PictureItem]:
     for row, name in enumerate(pictures.names):
-        yield PictureItem(name, partial(pictures.read, row))
+        yield PictureItem(name, partial(pictures.read, row), None if keys is None else keys[row])
 
 
 def _teller(tell: Tell, what: str, total: int) -> Callable[[EncodingProgress], None]:
     return lambda progress: tell(what, progress.done, progress.total or total)
 
 
-def _refuse_failed(config: DataConfig, done: Encodings) -> None:
-    failed = done.failed
+def _refuse_failed(config: DataConfig, failed: Sequence[Failure], pictures: int) -> None:
     shown = ", ".join(f"{failure.name}: {failure.reason}" for failure in failed[:2]) + (" ..." if failed[2:] else "")
-    if len(failed) == len(done.keys):
+    if len(failed) == pictures:
         raise InputError(f"{config.path}: none of {counted(len(failed), 'picture')} can be decoded ({shown})")
     if failed and config.missing == "refuse":
         raise InputError(
@@ -242,8 +256,7 @@ def _write_pictures(done: Encodings, output: str, encoder: Encoder, ids: list[st
 
 def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | None) -> Path:
     """(listed, d): a vector for every text of the data set; zeros for those whose picture is missing."""
-    if source.captions is None:
-        raise InputError(f"{source.name} holds no captions; expected a table of pairs as DATA, pictures with --images")
+    assert source.captions is not None, "asked before anything is encoded"
     assert source.positions is not None, "pictures come with a list of pairs"
     tell_texts = _teller(tell, "encoding captions", len(source.captions))
     done = encode_texts(encoder, source.captions, cache_folder(), "vector", total=len(source.captions), tell=tell_texts)
@@ -256,6 +269,16 @@ def _write_texts(encoder: Encoder, source: Source, tell: Tell, folder: Path | No
         vectors[source.positions] = done.tables["vector"].array()[done.rows("vector")]
         write_atomically(path, partial(_save, [vectors]))
     return path
+
+
+def _write_joint(encoder: Encoder, features: Path) -> Path:
+    """The pictures of a file of vectors in the space of the encoder's texts, beside it."""
+    joint = EmbeddedFolder(features.parent).joint_file
+    if not joint.exists():
+        vectors = np.load(features, mmap_mode="r", allow_pickle=False)
+        blocks = [encoder.in_text_space(np.array(vectors[k : k + _ROWS])) for k in range(0, len(vectors), _ROWS)]
+        write_atomically(joint, partial(_save, blocks))
+    return joint
 
 
 def _folder(encoder: Encoder, parts: list[str]) -> Path:

@@ -64,6 +64,8 @@ def merge_embedded(folders: list[Path], out: Path) -> tuple[int, int]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not folders:
+        raise InputError("name the folders of all shards to make one of: mispair embed --shard i/n writes them")
     parts = sorted((_read(folder) for folder in folders), key=lambda part: part.shard)
     _refuse_unfit(parts)
     with make_atomically(out) as hidden:
@@ -76,6 +78,8 @@ def merge_embedded(folders: list[Path], out: Path) -> tuple[int, int]:
         pictures = _join([part.files.features_file for part in parts], merged.features_file, None)
         ids = "".join(part.files.ids_file.read_text(encoding="utf-8") for part in parts)
         write_text(merged.ids_file, ids)
+        if all(part.files.joint_file.exists() for part in parts):
+            _join([part.files.joint_file for part in parts], merged.joint_file, None)
         if parts[0].files.texts_file.exists():
             _join([part.files.texts_file for part in parts], merged.texts_file, order)
         failed = [part.files.failed_file for part in parts if part.files.failed_file.exists()]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
 from mispair.data import DataConfig
+from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.retrieval.evaluate import RecallEvaluator
@@ -36,19 +39,34 @@ def evaluate_runs(
         The recalls, and how good the shortlist was where one was asked for.
 
     Raises:
-        InputError: no run, or a shortlist of several.
+        InputError: no run, a shortlist of several, or runs whose splits hold other pairs.
     """
     if not runs:
         raise InputError("name at least one run to evaluate")
     if shortlist is not None and len(runs) > 1:
         raise InputError("--shortlist ranks with one run: several would each propose other candidates")
+    views = [run.open_split(split, other) for run, other in zip(runs, others, strict=True)]
+    for run, view in zip(runs[1:], views[1:], strict=True):
+        _refuse_other_pairs(runs[0], views[0].table, run, view.table)
     total = None
-    for run, other in zip(runs, others, strict=True):
+    for run, view in zip(runs, views, strict=True):
         evaluator = RecallEvaluator(
-            run.open_split(split, other), folds, shortlist=shortlist, precision=precision,
+            view, folds, shortlist=shortlist, precision=precision,
             progress=partial(tell, f"scoring {run.folder.name}"),
         )  # fmt: skip
         scores = evaluator.scores(run.models)
         total = scores if total is None else total + scores
     assert total is not None
     return evaluator.metrics(total / len(runs)), evaluator.shortlisted if shortlist is not None else None
+
+
+def _refuse_other_pairs(first: TrainedRun, expected: PairTable, run: TrainedRun, table: PairTable) -> None:
+    """The mean of two scores means something where both are of the same image and the same text."""
+    same = np.array_equal(expected.image_rows, table.image_rows)
+    if same and (
+        expected.captions is None or table.captions is None or list(expected.captions) == list(table.captions)
+    ):
+        return
+    sizes = (f"{len(t.image_rows):,} pairs of {len(np.unique(t.image_rows)):,} images" for t in (expected, table))
+    said = f"{first.folder} ranks {next(sizes)} and {run.folder} {next(sizes)}" + (", other ones" if same else "")
+    raise InputError(f"{said}; expected the same pairs for all runs, so name what they shall rank: --data")

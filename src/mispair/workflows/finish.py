@@ -65,7 +65,9 @@ def _estimated_rate(training: Training) -> dict[str, Any]:
     vectors = untrained_vectors(training.data)
     if vectors is None:
         return {}
-    estimate = judge_by_others(vectors.images, vectors.texts, training.data.table.image_rows).estimate
+    estimate = judge_by_others(
+        vectors.images, vectors.texts, training.data.table.image_rows, joint=vectors.joint
+    ).estimate
     interval = (estimate.low, estimate.high)
     rate = {"mismatch_rate": estimate.rate, "mismatch_rate_ci": interval, "conclusive": estimate.conclusive}
     return rate | {"mended": earlier_fix(training.config.data.path)}
@@ -84,19 +86,13 @@ def _split_summary(training: Training) -> dict[str, Any]:
 
 
 def _noise(training: Training) -> dict[str, Any]:
+    """What was mismatched on purpose: a sentence, the share, by which protocol, and the hash of the index."""
     truth, noise = training.data.table.truth, training.config.data.noise
     if truth is None or noise is None:
         return {"text": "as the data came", "rate": None, "hash": None}
     rate = float(truth.mismatched.mean())
-    kind = (
-        "index file"
-        if noise.index
-        else "shift"
-        if noise.shift
-        else "repeat"
-        if noise.repeat
-        else f"{noise.protocol} protocol"
-    )
+    kinds = {"index file": noise.index, "shift": noise.shift, "repeat": noise.repeat}
+    kind = next((name for name, asked in kinds.items() if asked), f"{noise.protocol} protocol")
     short = (training.data.noise_hash or "")[:16]
     return {
         "text": f"{rate:.3f} of the pairs mismatched on purpose ({kind}), hash `{short}`",

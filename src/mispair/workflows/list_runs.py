@@ -8,6 +8,7 @@ from typing import Any
 
 from mispair.config.load import load_config
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.run_folder import CONFIG, RunFolder
 
 
@@ -17,8 +18,10 @@ def list_runs(folder: Path, left_out: Callable[[str], None]) -> list[dict[str, A
     Raises:
         InputError: no such folder, or no run in it that can be read.
     """
+    if is_missing(folder):
+        raise InputError(f"{does_not_exist(folder)}; expected a folder of runs ('mispair train' makes runs/)")
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; 'mispair train' makes runs/ when it first trains")
+        raise InputError(f"{folder} is not a folder; expected one that holds runs")
     listed, there = [], [path for path in sorted(folder.iterdir()) if RunFolder(path).begun]
     for path in there:
         try:

@@ -100,7 +100,7 @@ def _given(inputs: TowerInputs, side: Side) -> dict[str, NDArray[Any]]:
 
 
 def padding(inputs: TowerInputs) -> dict[str, Any]:
-    """How the tokenizer is called."""
+    """The arguments of the tokenizer that lead to the lengths the towers were trained on."""
     words = inputs.words
     return {
         "padding": "max_length" if words.fills_with_padding else True,

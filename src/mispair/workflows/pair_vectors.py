@@ -25,6 +25,7 @@ from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.run_folder import RunFolder
 from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
@@ -57,18 +58,15 @@ class Subject(Section):
     def of_folder(cls, folder: str) -> Subject:
         """A folder that `mispair embed` wrote. Raises InputError where it is none."""
         files = EmbeddedFolder(Path(os.path.abspath(folder)))
-        about = plain_file(files.about_file, "what made the features of a folder of mispair embed")
-        try:
-            name, output = (json.loads(about.read_text(encoding="utf-8"))[key] for key in ("encoder", "output"))
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{about} is damaged; embed the data again") from None
-        if output != "vector" or not files.texts_file.exists():
+        made_by = files.made_by()
+        if made_by.cells or not files.texts_file.exists():
             raise InputError(
                 f"{folder} holds cells or no vectors of its captions; embed without --cells, with an encoder that"
                 " knows texts"
             )
         config = DataConfig(path=str(files.path))
-        return cls(data=config.model_copy(update={"second": str(files.texts_file)}), origin=config, encoder=str(name))
+        vectors = config.model_copy(update={"second": str(files.texts_file)})
+        return cls(data=vectors, origin=config, encoder=made_by.encoder)
 
     def save(self, folder: Path) -> None:
         write_text(folder / _NAME, self.model_dump_json(indent=2) + "\n")
@@ -219,8 +217,8 @@ def subject_of(
         run = load_run(Path(target))
         own = run.config.data
         return _subject_of_run(run, own if data is None else like_own(own, data), split)
-    if not os.path.exists(target):
-        raise InputError(f"{target} does not exist; expected a folder of mispair embed, or a run")
+    if is_missing(target):
+        raise InputError(f"{does_not_exist(target)}; expected a folder of mispair embed, or a run")
     if not EmbeddedFolder(Path(target)).begun:
         raise InputError(
             f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"

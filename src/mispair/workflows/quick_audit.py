@@ -45,12 +45,13 @@ def quick_audit_files(
     second: str | os.PathLike[str],
     *,
     data: DataConfig | None = None,
+    seen: str | os.PathLike[str] | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
     """`mispair.auditing.quick.quick_audit_files`, for any number of pairs; very many are read in place."""
     subject = Subject.of_embeddings(os.fspath(first), os.fspath(second), data)
     if len(open_pairing(subject.data, "all").image_of_text) < LARGE:
-        return quick.quick_audit_files(first, second, data=data, tell=tell)
+        return quick.quick_audit_files(first, second, data=data, seen=seen, tell=tell)
     return judge_many(open_vectors(subject), about_subject(subject), tell)
 
 

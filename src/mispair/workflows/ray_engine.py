@@ -131,7 +131,7 @@ def map_pieces(
 
 @lru_cache(maxsize=1)
 def _made(worker: type[Worker], made_of: tuple[Any, ...]) -> Worker:
-    """The worker of this process."""
+    """The worker of this process, made once: opening data and models costs more than a piece."""
     return worker(*made_of)
 
 
@@ -146,7 +146,7 @@ def _do_piece(row: dict[str, Any], worker: type[Worker], made_of: tuple[Any, ...
 
 
 class _Actor:
-    """The same in an actor."""
+    """`_do_piece` as a callable that Ray Data keeps alive between pieces."""
 
     def __init__(self, worker: type[Worker], made_of: tuple[Any, ...]) -> None:
         self._what = worker, made_of

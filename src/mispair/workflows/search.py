@@ -51,14 +51,17 @@ class RunQueries:
 
     def encode_text(self, text: str) -> TextQuery:
         """A vector, and the words that were never seen in training."""
+        unknown, known = self.unknown(text), self._known(text)
+        if self.run.vocabulary is not None and not any(map(str.isalnum, known)):
+            return TextQuery(np.zeros(1, np.float32), unknown)
+        return TextQuery(self.run.encode_texts([known]).vectors[0], unknown)
+
+    def _known(self, text: str) -> str:
+        """The text without the words that were never seen in training: at no stage do they count."""
+        if self.run.vocabulary is None:
+            return text
         unknown = self.unknown(text)
-        vocabulary = self.run.vocabulary
-        if vocabulary is not None:
-            known = [word for word in tokenize(text) if word not in unknown]
-            if not any(any(map(str.isalnum, word)) for word in known):
-                return TextQuery(np.zeros(1, np.float32), unknown)
-            text = " ".join(known)
-        return TextQuery(self.run.encode_texts([text]).vectors[0], unknown)
+        return " ".join(word for word in tokenize(text) if word not in unknown)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Words that were never seen in training; none where an encoder reads the captions."""
@@ -78,16 +81,26 @@ class RunQueries:
 
     def rerank(self, text: str, rows: NDArray[np.int64]) -> Vector | None:
         """Scores of the whole model for the pictures of some pairs."""
+        if not self.reads_words:
+            return None
         images = self.index.image_of[rows]
         scores = np.empty(len(rows), np.float32)
         offset = 0
-        texts = self.run.encode_texts([text])
+        texts = self.run.encode_texts([self._known(text)])
         for part in self.opened.values():
             mine = (images >= offset) & (images < offset + len(part.images))
             if mine.any():
                 scores[mine] = self.run.score(part.images.subset(images[mine] - offset), texts)[:, 0]
             offset += len(part.images)
         return scores
+
+    def rerank_texts(self, of: int | bytes, texts: Sequence[str]) -> Vector | None:
+        """(n,) scores of the whole model for some captions with the picture of a pair, or with a picture file."""
+        if not self.reads_words:
+            return None
+        if isinstance(of, int):
+            return self.score_texts(of, texts)
+        return np.asarray(self.run.score(picture_features(self.run.config.data, [of]), list(texts))[0])
 
     def score_texts(self, pair: int, texts: Sequence[str]) -> Vector:
         """(n,) scores of some texts with the picture of a pair."""
@@ -140,6 +153,10 @@ class EncoderQueries:
         return np.asarray(self._pictures([data])[0])
 
     def rerank(self, text: str, rows: NDArray[np.int64]) -> Vector | None:
+        """None: the vectors say all."""
+        return None
+
+    def rerank_texts(self, of: int | bytes, texts: Sequence[str]) -> Vector | None:
         """None: the vectors say all."""
         return None
 

@@ -14,20 +14,27 @@ from mispair.pictures.given import is_picture, picture_bytes
 from mispair.searching.export import export_parquet
 from mispair.searching.index import Index, Side
 from mispair.searching.query import SearchResult, search_pair, search_picture, search_text, search_vector
-from mispair.workflows.search import IndexQueries, encoder_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from mispair.workflows.search import IndexQueries
 
     Query = str | os.PathLike[str] | bytes | Image | Any  # words, a picture, or a vector (D,)
 
 
 class SearchableIndex(Index):
-    """An open index that answers words and pictures; what `mispair.index` and `mispair.open_index` return."""
+    """An open index that answers words and pictures; what `mispair.index` and `mispair.open_index` return.
+
+    Example:
+        >>> mp.open_index("index").search("two dogs in the snow", k=3).hits
+    """
 
     @cached_property
     def encoder(self) -> IndexQueries:
-        """The run or the encoder that made the index; opened when it is first asked for."""
+        """The run or the encoder that made the index; opened when it is first asked for, and torch with it."""
+        from mispair.workflows.search import encoder_of
+
         return encoder_of(self)
 
     def search(
@@ -54,7 +61,8 @@ class SearchableIndex(Index):
         if (query is None) == (pair is None):
             raise InputError("ask by words, by a picture or by a vector, or with pair= for what is like a pair")
         if pair is not None:
-            return search_pair(self, pair, k, "images", side)
+            finer = side == "texts" and self.manifest.rerank
+            return search_pair(self, pair, k, "images", side, encoder=self.encoder if finer else None)
         if isinstance(query, str):
             return search_text(self, self.encoder, query, k, side)
         if is_picture(query):

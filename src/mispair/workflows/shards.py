@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from mispair.auditing.verdicts import Verdicts
+from mispair.counted import counted
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
@@ -28,7 +29,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """ "3/7" as (3, 7): the third of seven."""
     first, _, second = text.partition("/")
     if not (first.isdecimal() and second.isdecimal()) or not 1 <= int(first) <= int(second) <= 99_999:
-        raise InputError(f"--shard is i/n, the i-th of n shards counted from 1 such as 3/7, got {text!r}")
+        raise InputError(f"a shard is i/n, the i-th of n counted from 1 such as 3/7, got {text!r}")
     return int(first), int(second)
 
 
@@ -56,13 +57,13 @@ class ShardJudge:
             )
         if not self.place.calibrated:
             if path.exists():
-                return f"{path} is there already. When all {of} shards have theirs: mispair merge {folder}"
+                return f"{path} is there already. {_once_all(of)}: mispair merge {folder}"
             statistics = gather(self.data, self.frame, tell, shard, of)
             self.subject.save(folder)
             save_statistics(statistics, path)
             return (
-                f"Statistics of rows {statistics.start:,} to {statistics.stop - 1:,} are in {path}. When all {of}"
-                f" shards have theirs: mispair merge {folder}"
+                f"Statistics of rows {statistics.start:,} to {statistics.stop - 1:,} are in {path}. "
+                f"{_once_all(of)}: mispair merge {folder}"
             )
         calibrations, key, cut = self.place.load_calibration()
         if key != self.frame.key:
@@ -114,10 +115,10 @@ def merge_shards(
         calibration = calibrate_counts(whole, frame.full, frame.near).full
         place.save_calibration(whole, of, frame)
         estimate = calibration.estimate
+        rate, low, high = (f"{calibration.overall(p):.1%}" for p in (estimate.rate, estimate.low, estimate.high))
         return (
-            f"{of} shards, {whole.pairs:,} pairs: the estimated rate is {calibration.overall(estimate.rate):.1%}"
-            f" ({calibration.overall(estimate.low):.1%} to {calibration.overall(estimate.high):.1%}). Judge every shard"
-            f" now, with the same command once more, then: mispair merge {folder} -o audit"
+            f"{counted(of, 'shard')}, {counted(whole.pairs, 'pair')}: the estimated rate is {rate} ({low} to {high})."
+            f" Judge every shard now, with the same command once more, then: mispair merge {folder} -o audit"
         )
     if subject is None:
         raise InputError(f"{folder} does not say what its shards are of; write a shard again")
@@ -139,6 +140,10 @@ def merge_shards(
         tell,
         where,
     )
+
+
+def _once_all(of: int) -> str:
+    return "Next" if of == 1 else f"When all {of} shards have theirs"
 
 
 def _refuse_other(key: str, expected: str, folder: Path) -> None:

@@ -14,6 +14,7 @@ from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.progress import Tell, silent
 from mispair.reviewing.identity import audit_identity
 from mispair.reviewing.session import ReviewSession
@@ -55,6 +56,8 @@ def open_site(folder: Path, audit: Path | None = None, pictures: Path | None = N
     Raises:
         InputError: the folder is none of these, or belongs to something else.
     """
+    if is_missing(folder):
+        raise InputError(f"{does_not_exist(folder)}; expected an index, a run or an audit")
     if AuditFolder(folder).begun:
         return _audit_site(folder, pictures, tell)
     verdicts = None if audit is None else Verdicts.load(audit)
@@ -138,7 +141,7 @@ def _index_of_encoder(config: DataConfig, folder: Path, verdicts: Verdicts, tell
     assert config.encoder is not None
     index = _usable(folder, open_encoder(config.encoder).fingerprint, verdicts)
     if index is None:
-        raw = config.model_copy(update={"features": None, "second": None, "ids": None})
+        raw = config.model_copy(update={"features": None, "joint": None, "second": None, "ids": None})
         build_encoder_index(raw, folder, Encoding(config.encoder), verdicts, tell)
         index = Index.open(folder)
     return index

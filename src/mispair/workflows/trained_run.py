@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,10 +44,18 @@ class EncodedItems:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def __repr__(self) -> str:
+        return f"EncodedItems({len(self):,} items, vectors {self.vectors.shape})"
+
 
 @dataclass(frozen=True, eq=False)
 class TrainedRun:
-    """The best networks of a run with its configuration and words."""
+    """The best networks of a run with its configuration and words; what `mispair.train` and `mispair.load` return.
+
+    Example:
+        >>> run = mp.load("runs/a")
+        >>> run.score(features, ["a dog on a beach", "two cats"]).argmax(1)
+    """
 
     files: RunFolder = field(repr=False)
     config: RunConfig = field(repr=False)
@@ -124,8 +133,9 @@ class TrainedRun:
             texts: captions as strings where the run was trained on words or on an encoder's vectors of captions, else
                 features (n, F') or (n, L, F').
         """
-        words = isinstance(texts, str) or (len(texts) > 0 and isinstance(texts[0], str))
-        if not words:
+        if not isinstance(texts, str) and not len(texts):
+            raise InputError("texts holds nothing to encode; expected at least one")
+        if not isinstance(texts, str) and not isinstance(texts[0], str):
             if self.vocabulary is not None:
                 raise InputError(f"{self.folder} was trained on captions: give strings, not features")
             return self._encode(_store(texts, "texts"), "texts")
@@ -153,7 +163,7 @@ class TrainedRun:
         self,
         split: str = "test",
         *,
-        data: DataConfig | None = None,
+        data: str | os.PathLike[str] | DataConfig | None = None,
         folds: int | None = None,
         shortlist: int | None = None,
         precision: Precision = "fp32",
@@ -162,12 +172,14 @@ class TrainedRun:
 
         Args:
             split: which split of the run's data, or of `data`, to rank.
-            data: other data.
+            data: other data, as in `mispair.evaluate`.
             folds: average over so many equal galleries (COCO 1K: 5).
             shortlist: score only so many candidates per query with the full model.
             precision: fp32, or bf16 where the processor has it.
         """
-        opened = self.open_split(split, data)
+        from mispair.workflows.other_data import other_data
+
+        opened = self.open_split(split, None if data is None else other_data(self, data))
         return RecallEvaluator(opened, folds, shortlist=shortlist, precision=precision)(self.models)
 
     def _encode(self, store: FeatureStore | PreparedPictures | TokenStore, side: str) -> EncodedItems:

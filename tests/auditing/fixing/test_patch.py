@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mispair.auditing import fixing
+from mispair.auditing.fixing import patch as patches
 from mispair.auditing.fixing import undo_fix
 from mispair.auditing.fixing.patch import NAME, _damage, revert, write_patch
 from mispair.errors import InputError
@@ -182,3 +183,48 @@ def test_a_full_disk_is_not_the_fault_of_the_patch(
     with pytest.raises(InputError, match="the disk is full: .*back could not be written and nothing is left"):
         undo_fix(after, tmp_path / "back")
     assert sorted(f.name for f in tmp_path.iterdir()) == ["after", "before", "target"]
+
+
+def test_more_pieces_than_a_fix_writes_are_refused_before_they_are_built(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    _, after = folders
+    segments = "[0, 1], " * 4_000_000  # 32 MB that would take half a gigabyte
+    told = json.dumps({"version": 1, **ABOUT, "files": {"a.npy": {"sha256": SHA, "segments": []}}})
+    with zipfile.ZipFile(after / NAME, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("blob", b"")
+        archive.writestr("patch.json", told.replace("[]", f"[{segments}[0, 1]]"))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="more pieces than a fix writes"):
+        undo_fix(after, tmp_path / "back")
+    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    tracemalloc.stop()
+
+
+def test_a_file_in_more_pieces_than_a_patch_may_name_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dropped lines that repeat a kept one are a piece each."""
+    monkeypatch.setattr(patches, "_MOST_SEGMENTS", 20)
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder, often in ((before, 100), (after, 1)):
+        folder.mkdir()
+        for name in ("a.txt", "b.txt"):
+            (folder / name).write_text("no longer available\na dog\n" + "no longer available\n" * often)
+    write_patch(before, after, ["a.txt", "b.txt"], ABOUT)
+    with zipfile.ZipFile(after / NAME) as archive:
+        files = json.loads(archive.read("patch.json"))["files"]
+    assert sum(len(file["segments"]) for file in files.values()) <= 20
+    assert len(files["a.txt"]["segments"]) > 5
+    undo_fix(after, tmp_path / "back")
+    for name in ("a.txt", "b.txt"):
+        assert (tmp_path / "back" / name).read_bytes() == (before / name).read_bytes()
+
+
+def test_more_files_than_a_patch_can_name_are_refused_when_it_is_written(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = folders
+    monkeypatch.setattr(patches, "_MOST_JSON", 300)
+    with pytest.raises(InputError, match="4 files are more than a patch can name"):
+        write_patch(before, after, ["t.txt", "a.npy", "p.parquet", "gone.bin"], ABOUT)

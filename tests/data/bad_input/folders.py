@@ -27,6 +27,22 @@ def file_of_unknown_kind(folder: Path) -> list[object]:
     return ["check", folder / "notes.docx"]
 
 
+@case("pairs.csv.gz", "is compressed", "gunzip")
+def table_compressed(folder: Path) -> list[object]:
+    (folder / "pairs.csv.gz").write_bytes(b"\x1f\x8b")
+    return ["check", folder / "pairs.csv.gz"]
+
+
+@case("captions.txt", "rename it to what it is")
+def table_called_txt(folder: Path) -> list[object]:
+    return ["check", write_lines(folder / "captions.txt", ["image,caption", "a.jpg,a dog"])]
+
+
+@case("pairs.json", "a list of records", "jq -c '.[]' pairs.json > pairs.jsonl")
+def records_in_a_list(folder: Path) -> list[object]:
+    return ["check", write_lines(folder / "pairs.json", ['[{"image": "a.jpg", "caption": "a dog"}]'])]
+
+
 @case("is not a path")
 def path_with_nul(folder: Path) -> list[object]:
     return ["check", f"{folder}/a\0b.csv"]

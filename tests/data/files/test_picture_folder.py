@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mispair.data.files.picture_folder import OUTSIDE, FolderStore, index_folder
+from mispair.data.files.picture_folder import OUTSIDE, FolderStore, index_folder, is_picture_name
 from mispair.pictures.decode import Broken
 from tests.data.picture_samples import picture, write_pictures
 
@@ -35,3 +35,10 @@ def test_a_name_is_found_with_an_ending_added_and_deeper(folder: Path) -> None:
     index = index_folder(folder, ["a", "elsewhere/b.png", "nobody", "https://a/b.png"])
     assert index.places == {"a": "a.png", "elsewhere/b.png": "deep/b.png"}
     assert index.missing.keys() == {"nobody", "https://a/b.png"}
+
+
+@pytest.mark.parametrize(
+    ("name", "picture"), [("a.PPM", True), ("b/c.jpeg", True), ("d.txt", False), (".e.png", False), ("jpg", False)]
+)
+def test_every_format_that_is_decoded_is_a_picture_by_its_name(name: str, picture: bool) -> None:
+    assert is_picture_name(name) == picture

@@ -63,6 +63,17 @@ def test_captions_without_a_difference_are_refused(tmp_path: Path, caption: str,
         look_before_training(data)
 
 
+def test_features_without_a_difference_are_refused(tmp_path: Path) -> None:
+    array = features(7)
+    array[:] = array[3]
+    np.save(folder(tmp_path) / "train_ims.npy", array)
+    with pytest.raises(InputError, match=r"train_ims.npy: all 7 rows of train are alike; expected features that tell"):
+        look_before_training(*opened(tmp_path))
+    array[6, 0, 0] += 1
+    np.save(tmp_path / "train_ims.npy", array)
+    look_before_training(*opened(tmp_path))
+
+
 def test_widths_that_differ_are_refused(tmp_path: Path) -> None:
     np.save(folder(tmp_path) / "dev_ims.npy", features(7, width=9))
     with pytest.raises(InputError, match=r"dev_ims.npy has image features of width 9 and train_ims.npy of width 4"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mispair.data import DataConfig
+from mispair.data import DataConfig, open_source
 from mispair.data.readers.picture_files import PictureFiles
 from tests.data.picture_samples import write_pictures
 from tests.data.samples import write_lines
@@ -27,3 +27,18 @@ def test_pictures_of_which_nothing_is_said(tmp_path: Path) -> None:
     pairs = PictureFiles().read(DataConfig(path=str(tmp_path)))
     assert (pairs.images, pairs.captions, pairs.splits) == (["a.png", "b.png"], None, None)
     assert "holds pictures and no captions" in pairs.notes[0]
+    assert not pairs.findings
+
+
+def test_captions_that_nobody_named_are_a_finding(tmp_path: Path) -> None:
+    """Two tables beside the pictures: neither is guessed, and nobody is told that all is well."""
+    write_pictures(tmp_path / "images", ["a.png"])
+    (tmp_path / "annotations").mkdir()
+    for name in ("a.csv", "b.csv", "val.csv.gz", "annotations/captions_val2014.json", ".hidden.csv"):
+        (tmp_path / name).touch()
+    source = open_source(DataConfig(path=str(tmp_path)), "all")
+    (finding,) = source.findings
+    assert finding.kind == "captions not read"
+    assert "4 files" in finding.text
+    assert "a.csv, annotations/captions_val2014.json, b.csv ..." in finding.text
+    assert "unpack" in finding.text

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import tarfile
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from mispair.data import DataConfig, list_data_splits, open_source, open_split
+from mispair.data.files.picture_tar import list_tar
+from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken
 from tests.data.picture_formats import CAPTIONS, COUNT, MAKERS, NAMES
@@ -203,6 +208,7 @@ def test_a_column_of_embeddings_is_features(tmp_path: Path) -> None:
     table = pa.table({"key": NAMES, "caption": CAPTIONS, "image_embedding": vectors.tolist()})
     pq.write_table(table, tmp_path / "p.parquet", row_group_size=2)
     data = open_split(DataConfig(path=str(tmp_path / "p.parquet")), "all")
+    assert "features from 'image_embedding'" in data.notes[0]
     assert np.allclose(data.image_batch(np.arange(5))[0][:, 0].numpy(), vectors)
     ragged = pa.table({"key": NAMES[:2], "caption": CAPTIONS[:2], "embedding": [[1.0, 2.0], [1.0]]})
     pq.write_table(ragged, tmp_path / "q.parquet")
@@ -226,3 +232,66 @@ def test_a_tar_cut_off_after_it_was_opened_gives_no_half_pictures(tmp_path: Path
         file.truncate(600)
     read = [pictures.read(row) for row in range(2)]
     assert all(isinstance(one, Broken) and "truncated" in one.reason for one in read)
+
+
+@pytest.mark.parametrize("where", ["folder", "tar"])
+def test_names_of_pictures_that_are_no_text_are_refused(tmp_path: Path, where: str) -> None:
+    """A file named in Latin-1: its bytes go into no table and no list of ids."""
+    names = {f"{k}\udce9.png": picture(k) for k in range(3)} | {f"{k}\udce9.txt": b"a dog" for k in range(3)}
+    data = tmp_path / "data"
+    if where == "folder":
+        data.mkdir()
+        for name, content in names.items():
+            (data / name).write_bytes(content)
+    else:
+        data = write_tar(tmp_path / "data.tar", names)
+    for read in (open_source, open_pairing):
+        with pytest.raises(InputError, match=r"the name of the picture 0\\xe9.* is not UTF-8; rename it"):
+            read(DataConfig(path=str(data)), "all")
+
+
+def _samples(count: int) -> dict[str, bytes]:
+    return {f"{k}.{end}": content for k in range(count) for end, content in (("png", picture(k)), ("txt", b"a dog"))}
+
+
+def test_a_tar_without_an_end_is_not_clean(tmp_path: Path) -> None:
+    """The library takes a header that is cut off or damaged for the end, and says nothing."""
+    tar = write_tar(tmp_path / "pairs.tar", _samples(6))
+    whole = tar.read_bytes()
+    places = {member.name: member.offset - 512 for member in list_tar(tar).members}
+    assert list_tar(tar).trouble is None
+    broken = bytearray(whole)
+    broken[places["3.png"] + 5] ^= 0xFF
+    for content, said in {
+        whole[: places["3.png"]]: "cut off after '2.txt': it has no end",
+        whole[: places["3.png"] + 100]: "cut off after '2.txt'",
+        bytes(broken): "damaged after '2.txt', and what follows is lost",
+    }.items():
+        tar.write_bytes(content)
+        source = open_source(DataConfig(path=str(tar)), "all")
+        assert len(source.image_of_text) == 3
+        assert [finding.kind for finding in source.findings] == ["damaged tar"]
+        assert said in source.findings[0].text
+
+
+def test_captions_in_a_tar_that_are_no_utf_8_and_names_that_repeat_are_told(tmp_path: Path) -> None:
+    tar = write_tar(tmp_path / "pairs.tar", _samples(4) | {"2.txt": "un café".encode("latin-1")})
+    source = open_source(DataConfig(path=str(tar)), "all")
+    assert list(source.captions or ()) == ["a dog", "a dog", "un café", "a dog"]
+    assert [(finding.kind, finding.count) for finding in source.findings] == [("bytes that are not UTF-8", 1)]
+    assert "1 caption (first of '2')" in source.findings[0].text
+    with tarfile.open(tar, "a") as more:
+        more.addfile(more.getmember("1.txt"), io.BytesIO(b"a cat"))
+    source = open_source(DataConfig(path=str(tar)), "all")
+    assert list(source.captions or ())[1] == "a cat"
+    assert "1 name (first '1.txt') more than once; the last one counts" in source.findings[0].text
+
+
+def test_letters_with_accents_are_found_however_they_are_written(tmp_path: Path) -> None:
+    names = [f"caf\u00e9 {k}.png" for k in range(3)]
+    write_pictures(tmp_path / "photos", [unicodedata.normalize("NFD", name) for name in names])
+    write_lines(tmp_path / "pairs.csv", ["file,caption", *(f"{name},a dog" for name in names)])
+    source = open_source(DataConfig(path=str(tmp_path / "pairs.csv"), images=str(tmp_path / "photos")), "all")
+    assert source.image_ids == names
+    assert source.pictures is not None
+    assert [source.pictures.read(k) for k in range(3)] == [picture(k) for k in range(3)]

@@ -136,7 +136,7 @@ def test_pictures_that_are_missing_are_counted_and_said(tmp_path):
 @pytest.mark.parametrize("folder", ["absent", "empty"])
 def test_folders_that_are_nothing(tmp_path, folder):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="there is no folder|neither a run nor an audit"):
+    with pytest.raises(InputError, match="does not exist|neither a run nor an audit"):
         build_page(tmp_path / folder)
     with pytest.raises(InputError, match="--pictures"):
         build_page(tmp_path / "empty", pictures=Path("/absent"))

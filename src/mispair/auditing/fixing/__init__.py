@@ -9,11 +9,12 @@ from pathlib import Path
 from mispair.atomic import make_atomically
 from mispair.auditing.fixing.actions import plan_fix
 from mispair.auditing.fixing.expectation import expect
-from mispair.auditing.fixing.judged_data import reopen
+from mispair.auditing.fixing.judged_data import JudgedData, reopen
 from mispair.auditing.fixing.patch import NAME, Patch, revert
 from mispair.auditing.fixing.write import train_arguments, write_fixed
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.readers.dispatch import open_pairing
 
 __all__ = ["Fixed", "fix_data", "undo_fix"]
 
@@ -30,6 +31,7 @@ class Fixed:
     wrong: float | None  # expected share of the written pairs that are mismatched; None where it cannot be told
     true: float | None  # expected share of the changed captions that are right
     unjudged: int  # pairs of other splits, or left out when it was judged; they stay as they were
+    beyond: int = 0  # pairs of the split beyond the limit up to which it was judged; they are not written
 
 
 def fix_data(
@@ -58,7 +60,25 @@ def fix_data(
     write_fixed(judged, plan, out, expected.wrong)
     train = train_arguments(judged.config, out, plan.weights is not None)
     unjudged = max(judged.source.listed - len(verdicts), 0)
-    return Fixed(out, len(verdicts), len(plan.kept), plan.changed, train, expected.wrong, expected.true, unjudged)
+    return Fixed(
+        out,
+        len(verdicts),
+        len(plan.kept),
+        plan.changed,
+        train,
+        expected.wrong,
+        expected.true,
+        unjudged,
+        _beyond(judged),
+    )
+
+
+def _beyond(judged: JudgedData) -> int:
+    """Pairs that a limit kept from being read, where the split is written anew; a table keeps what nobody judged."""
+    if judged.source.listed:
+        return 0
+    whole = judged.config.model_copy(update={"limit": None, "dev_limit": None, "test_limit": None})
+    return len(open_pairing(whole, judged.split).image_of_text) - len(judged.source.image_of_text)
 
 
 def undo_fix(fixed: Path, out: Path) -> Patch:

@@ -19,6 +19,8 @@ from mispair.errors import InputError
 Rows = NDArray[np.int64]
 
 ACTIONS = ("drop", "weight", "rematch", "swap")
+CHOOSING = ("drop", "rematch", "swap")  # pairs or captions by how they look; weighting leaves every pair as it is
+PROPOSING = ("rematch", "swap")  # show captions that were proposed
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mispair.auditing.fixing.actions import CHOOSING
 from mispair.auditing.fixing.patch import NAME, read_patch
 from mispair.errors import InputError
-
-_CHOOSE = ("drop", "rematch", "swap")  # weighting leaves every pair where it is
 
 
 def earlier_fix(path: str) -> dict[str, Any] | None:
@@ -21,6 +20,6 @@ def earlier_fix(path: str) -> dict[str, Any] | None:
         patch = read_patch(folder / NAME)
     except (InputError, OSError):
         return None  # whoever wants to undo it will be told
-    if patch.action not in _CHOOSE or not (place.is_dir() or place.name in patch.files):
+    if patch.action not in CHOOSING or not (place.is_dir() or place.name in patch.files):
         return None
     return {"action": patch.action, "wrong": patch.wrong}

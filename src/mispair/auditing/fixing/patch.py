@@ -24,14 +24,17 @@ from typing import IO, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mispair.auditing.fixing.chunks import chunks, sha256
+from mispair.counted import counted
 from mispair.data.files.npy import read_header
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 NAME = "fix.patch"
 VERSION = 1
 _PIECE = 1 << 20
-_MOST_JSON = 256 << 20
+_MOST_JSON = 128 << 20
+_MOST_SEGMENTS = 2_000_000  # of a patch: each takes a hundred bytes of memory when it is read
 _MOST_RATIO = 200  # to which captions and features are never packed; only a bomb is
 _SMALL = 64 << 20  # bytes that may be packed as well as they like
 _LINES = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".token")
@@ -62,11 +65,16 @@ class Patch(BaseModel):
 def write_patch(before: Path, after: Path, names: list[str], about: dict[str, Any]) -> None:
     """The patch that turns the files in `after` back into the named files in `before`, written to `after`."""
     files: dict[str, Any] = {}
+    left = _MOST_SEGMENTS - 2 * len(names)  # of every file at least the last two
     with zipfile.ZipFile(after / NAME, "w") as archive:
         with archive.open(_entry("blob"), "w", force_zip64=True) as blob:
             for name in sorted(names):
-                files[name] = _segments(before / name, after / name, blob)
-        archive.writestr(_entry("patch.json"), json.dumps({"version": VERSION, **about, "files": files}))
+                files[name] = _segments(before / name, after / name, blob, left)
+                left -= max(0, len(files[name]["segments"]) - 2)
+        content = json.dumps({"version": VERSION, **about, "files": files})
+        if len(content) > _MOST_JSON:
+            raise InputError(f"{counted(len(names), 'file')} are more than a patch can name; fix them in parts")
+        archive.writestr(_entry("patch.json"), content)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -91,6 +99,8 @@ def revert(fixed: Path, target: Path) -> Patch:
     written.
     """
     path = fixed / NAME
+    if is_missing(fixed):
+        raise InputError(f"{does_not_exist(fixed)}; expected a folder that 'mispair fix' wrote")
     if not path.exists():
         raise InputError(f"{fixed} cannot be undone: it has no {NAME}, which 'mispair fix' writes beside the data")
     plain_file(path, "a patch of mispair fix")
@@ -114,9 +124,14 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Patch:
         raise InputError(f"{path} unpacks to far more than a fix writes; it is not one of ours")
     with archive.open(listing) as stream:
         content = stream.read(_MOST_JSON + 1)
-    if json.loads(content).get("version") != VERSION:
-        raise InputError(f"{path} was written by another version of mispair; undo it with that one")
-    patch = Patch.model_validate_json(content)
+    if content.count(b"[") > _MOST_SEGMENTS + content.count(b"{"):  # before they are built; a file has a list of them
+        raise InputError(f"{path} names more pieces than a fix writes; it is not one of ours")
+    try:
+        patch = Patch.model_validate_json(content)
+    except ValidationError as error:
+        if any(complaint["loc"] == ("version",) for complaint in error.errors(include_input=False)):
+            raise InputError(f"{path} was written by another version of mispair; undo it with that one") from None
+        raise
     for name in patch.files:
         parts = name.split("/")
         if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts) or name == NAME:
@@ -145,7 +160,8 @@ def _damage(path: Path) -> Iterator[None]:
         raise InputError(f"{path} is damaged ({type(error).__name__}); the fix cannot be undone with it") from None
 
 
-def _segments(old: Path, new: Path, blob: IO[bytes]) -> dict[str, Any]:
+def _segments(old: Path, new: Path, blob: IO[bytes], most: int) -> dict[str, Any]:
+    """How `old` is rebuilt from `new`; past so many segments it goes into the blob as it is."""
     if new.exists() and os.path.samefile(old, new):
         return {"sha256": sha256(old), "segments": [[0, os.stat(old).st_size]]}
     known: dict[bytes, int] = {}
@@ -157,7 +173,7 @@ def _segments(old: Path, new: Path, blob: IO[bytes]) -> dict[str, Any]:
     whole = hashlib.sha256()
     for block in _blocks(old):
         whole.update(block)
-        start = known.get(_digest(block), -1)
+        start = known.get(_digest(block), -1) if len(segments) < most else -1
         if start < 0:
             blob.write(block)
         if segments and start == (-1 if segments[-1][0] < 0 else sum(segments[-1])):

@@ -79,13 +79,13 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
     Args:
         asked: whether a person said how to encode; then data that needs no encoding is refused, not read silently.
     """
-    from mispair.workflows.embed import FEW_PAIRS, needs_encoding, with_features
+    from mispair.workflows.embed import DEFAULT, needs_encoding, with_features
+    from mispair.workflows.embedded_before import FEW_PAIRS
 
-    if not needs_encoding(config):
-        if asked:
-            raise InputError(f"{config.path} brings its features: leave --encoder, --cells and --texts out")
-        return config
+    raw = needs_encoding(config)
     done = with_features(config, how, progress)
+    if not raw and asked and (done is config or how.encoder != DEFAULT or how.cells):
+        raise InputError(f"{config.path} brings its features: leave --encoder, --cells and --texts out")
     if done.second is not None and config.second is None and how.texts is None:
         why = f"fewer than {FEW_PAIRS:,} pairs; --texts words learns words instead"
         typer.echo(f"texts   captions are read as vectors of '{done.encoder}' ({why})", err=True)
@@ -98,5 +98,5 @@ def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: 
 
     config = data_config(**{name: value for name, value in files.items() if name != "sides"})
     done = encoded(config, how, asked, progress)
-    names = ("features", "second", "encoder", "cells")
+    names = ("features", "joint", "second", "encoder", "cells")
     return files | {name: getattr(done, name) for name in names if getattr(done, name) != getattr(config, name)}

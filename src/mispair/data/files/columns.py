@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,10 +33,11 @@ class Columns:
     file: str | None = None  # where the picture lies, when another column than `image` says so
     picture: str | None = None  # the pictures themselves
     weights: str | None = None  # how much each pair counts
+    vectors: str | None = None  # features of the images
 
     def note(self, file: str, header: list[str]) -> str:
         used = {"image": self.image, "caption": self.caption, "split": self.split, "id": self.id}
-        used |= {"file": self.file, "pictures": self.picture, "weights": self.weights}
+        used |= {"file": self.file, "pictures": self.picture, "weights": self.weights, "features": self.vectors}
         said = ", ".join(f"{role} from '{name}'" for role, name in used.items() if name is not None)
         rest = [name for name in header if name not in used.values()]
         return f"{file}: {said}" + (f"; not used: {shorten(rest, 6)}" if rest else "")
@@ -55,7 +57,7 @@ def recognise(
         pictures: columns that hold pictures, the likeliest first; none of them can be a name.
         weights: the column of weights, where one is wanted.
     """
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         raise InputError(f"{file} has two columns called {repeated[0]!r}; expected different names, so rename one")
     caption = _named(header, wanted.caption, "caption", file) or _caption(header, wanted, file, needs_caption)

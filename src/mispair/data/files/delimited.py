@@ -1,4 +1,4 @@
-"""CSV and TSV: values separated by commas, tabs or semicolons, as the heading says."""
+"""CSV and TSV: values separated by commas, tabs, semicolons or bars, as the heading says."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _QUOTED_LINES = 50  # a field that long over so many lines is an unclosed quote
 def separator(path: Path, heading: str) -> str:
     """What separates the columns: a tab in a .tsv; in a .csv whatever splits the heading most often, commas first.
 
-    open_clip writes tabs into .csv files, and spreadsheets of half the world write semicolons.
+    open_clip writes tabs into .csv files, spreadsheets of half the world write semicolons, and Flickr30k's has bars.
     """
     if path.suffix.lower() == ".tsv":
         return "\t"
-    return max(",\t;", key=heading.count)
+    return max(",\t;|", key=heading.count)
 
 
 def read_delimited(path: Path) -> TableRows:
@@ -59,6 +59,11 @@ def read_delimited(path: Path) -> TableRows:
                 records.append(row)
                 numbers.append(reader.line_num)
         except csv.Error as error:
+            if "\r" in lines.lines[start - 1]:
+                raise InputError(
+                    f"{path}, line {start}: a carriage return that ends no line; expected {WHAT} whose lines end with"
+                    f" line feeds, so try: tr '\\r' '\\n' < {path}"
+                ) from None
             raise InputError(
                 f"{path}, line {start}: not readable ({error}); expected {WHAT}, so look for an unclosed quote"
             ) from None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from mispair.data.picture_store import PictureIndex
 from mispair.pictures.containment import contained
-from mispair.pictures.decode import Broken, read_picture
+from mispair.pictures.decode import FORMATS, UNREADABLE, Broken, read_picture
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+ENDINGS = (*(ending for endings in FORMATS.values() for ending in endings), *UNREADABLE)
 OUTSIDE = "lies outside the folder of pictures (--allow-outside lets it in)"
 ADDRESS = "is an address on the web, which is not fetched: download the pictures with img2dataset"
 
@@ -86,14 +87,22 @@ def _find(store: FolderStore, name: str) -> str | Broken:
 
 
 def _look_below(store: FolderStore, places: dict[str, str], missing: dict[str, str]) -> None:
-    """Names that lie deeper than they say, found by file name where there is only one of that name."""
+    """Names that lie deeper than they say, found by file name where there is only one of that name.
+
+    An é in a table is one letter, and in names of files that a Mac wrote often an e with an accent behind it.
+    """
     by_name: dict[str, str | None] = {}
     for path in walk_pictures(store.root):
-        base = os.path.basename(path)
+        base = _composed(os.path.basename(path))
         for key in (base, base.rsplit(".", 1)[0]):
             by_name[key] = path if key not in by_name else None
     for name in [name for name, reason in missing.items() if reason == "missing"]:
-        deeper = by_name.get(name.replace("\\", "/").rsplit("/", 1)[-1])
+        deeper = by_name.get(_composed(name.replace("\\", "/").rsplit("/", 1)[-1]))
         if deeper is not None and store.resolve(deeper) is not None:
             places[name] = deeper
             del missing[name]
+
+
+def _composed(name: str) -> str:
+    """The name with every letter and its accents as one."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)

@@ -101,11 +101,25 @@ def _list(path: Path, size: int, changed: int) -> TarListing:
                         trouble = f"truncated inside {info.name!r}"
                         break
                     members.append(Member(info.name.removeprefix("./"), info.offset_data, info.size))
+            else:
+                trouble = _no_end(path, tar.offset, size, members)
     except (tarfile.TarError, OSError, ValueError, EOFError, OverflowError, MemoryError, RecursionError) as error:
         if not members:
             raise InputError(f"{path} is not readable as a tar ({_reason(error)}); expected {_WHAT}") from None
         trouble = f"damaged after {members[-1].name!r} ({_reason(error)})"
     return TarListing(tuple(members), trouble)
+
+
+def _no_end(path: Path, stopped: int, size: int, members: list[Member]) -> str | None:
+    """What is wrong where the library found no further header: it takes a damaged one, and none at all, for the end."""
+    with path.open("rb") as file:
+        file.seek(stopped)
+        block = file.read(tarfile.BLOCKSIZE)
+    if not members or block == bytes(tarfile.BLOCKSIZE):
+        return None
+    if stopped + tarfile.BLOCKSIZE > size:
+        return f"cut off after {members[-1].name!r}: it has no end"
+    return f"damaged after {members[-1].name!r}, and what follows is lost"
 
 
 def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist
 
 _NOT_WINDOWS = frozenset(b"\x81\x8d\x8f\x90\x9d")  # bytes that mean nothing in cp1252
 
@@ -42,7 +43,7 @@ def reading(file: Path, what: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"{file} does not exist; expected {what}, so check the path") from None
+        raise InputError(f"{does_not_exist(file)}; expected {what}, so check the path") from None
     except PermissionError:
         raise InputError(f"{file} may not be read (no permission); expected {what}, so try: chmod +r {file}") from None
     except NotADirectoryError:
@@ -81,7 +82,7 @@ def read_lines(path: str | os.PathLike[str], what: str) -> Lines:
         return Lines([line.rstrip("\r") for line in lines])
     except UnicodeDecodeError:
         decoded = [decode_line(line).rstrip("\r") for line in raw]
-        return Lines(decoded, tuple(k for k, line in enumerate(raw, 1) if not _is_utf8(line)))
+        return Lines(decoded, tuple(k for k, line in enumerate(raw, 1) if not is_utf8(line)))
 
 
 def decode_line(line: bytes) -> str:
@@ -121,12 +122,13 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 
 
 def shorten(names: list[str], most: int = 3) -> str:
-    """'a', 'b', 'c' and 9 more."""
+    """The first `most` names, quoted, and how many more there are: 'a', 'b', 'c' and 9 more."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def _is_utf8(line: bytes) -> bool:
+def is_utf8(line: bytes) -> bool:
+    """Whether these bytes are text as everybody writes it today."""
     try:
         line.decode()
     except UnicodeDecodeError:

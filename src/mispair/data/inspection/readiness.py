@@ -14,6 +14,7 @@ from mispair.data.pair_data import PairData
 from mispair.data.vocabulary import UNK, TokenStore
 from mispair.errors import InputError
 
+_ROWS = 1024  # compared at a time; nearly always the first two differ
 MANY_UNKNOWN = 0.2  # share of words without an id of their own that a person should know of
 
 
@@ -24,7 +25,7 @@ def look_before_training(*splits: PairData) -> tuple[str, ...]:
         splits: the train split first, then those it is judged on, all in the words of train.
 
     Raises:
-        InputError: features with NaN or infinity (file and rows named), captions that are all empty or all alike,
+        InputError: features with NaN or infinity (file and rows named), features or captions that are all alike,
             splits whose features have different widths.
     """
     for side in ("images", "texts"):
@@ -33,6 +34,8 @@ def look_before_training(*splits: PairData) -> tuple[str, ...]:
         check_agreement(stores, splits[0].sides[side == "texts"])
         for split, store in stores.items():
             _refuse_broken(store, split)
+        if splits[0].split in stores:
+            _refuse_alike(stores[splits[0].split], splits[0].split)
     _refuse_empty(splits[0])
     notes = [note for data in splits for note in data.notes]
     for data in splits:
@@ -49,6 +52,20 @@ def _refuse_broken(store: FeatureStore, split: str) -> None:
             f"{file}: {counted(examined.broken_count, 'row')} ({rows}) {either(examined.broken_count, 'holds', 'hold')}"
             " NaN or infinity; expected numbers, so extract them again or leave these images out"
         )
+
+
+def _refuse_alike(store: FeatureStore, split: str) -> None:
+    """One row for all images, as a failed extraction leaves it: nothing can be told apart."""
+    first = None
+    for block in store.blocks(_ROWS):
+        first = block[0] if first is None else first
+        if len(store) < 2 or (block != first).any():
+            return
+    file = store.path if store.path is not None else f"the features of {split}"
+    raise InputError(
+        f"{file}: all {len(store):,} rows of {split} are alike; expected features that tell them apart, so extract them"
+        " again"
+    )
 
 
 def _refuse_empty(data: PairData) -> None:

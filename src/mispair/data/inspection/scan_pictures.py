@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mispair.counted import counted, either
 from mispair.data.picture_store import Pictures
 from mispair.data.source import Finding, of_split
-from mispair.pictures.decode import FORMATS, Broken, decode, quiet
+from mispair.pictures.decode import Broken, decode, formats, quiet
 
 _SMALL = 32  # pixels; a JPEG is decoded at a fraction of its size, which reads all of the file
 
@@ -86,5 +86,5 @@ def _look(data: bytes | Broken) -> tuple[str, int, int] | Broken:
     decoded = decode(data, _SMALL)
     if isinstance(decoded, Broken):
         return decoded
-    with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+    with Image.open(io.BytesIO(data), formats=formats()) as picture:
         return str(picture.format).lower(), *picture.size

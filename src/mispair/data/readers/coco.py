@@ -48,6 +48,11 @@ def _read(config: DataConfig) -> PairList:
 
 def _entries(path: Path, split: str | None) -> list[CaptionEntry]:
     content = read_json(path, WHAT)
+    if isinstance(content, list):
+        raise InputError(
+            f"{path} is a list of records; expected {WHAT}, or one record per line:"
+            f" jq -c '.[]' {path.name} > {path.stem}.jsonl"
+        )
     number = 0
     entries: list[CaptionEntry] = []
     try:

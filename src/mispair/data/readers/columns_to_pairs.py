@@ -80,13 +80,18 @@ def _captions(path: Path, rows: TableRows, column: str | None) -> tuple[list[str
     captions: list[str] = []
     per_row = []
     for line, value in zip(rows.lines, rows.columns[column], strict=True):
-        several = value if isinstance(value, list) else [value]
+        several = [_text_or_none(text) for text in (value if isinstance(value, list) else [value])]
         if not several or not all(text is None or isinstance(text, str) for text in several):
-            kind = "empty list" if value == [] else type(value).__name__
-            raise InputError(f"{path}, line {line}: column {column!r} holds a {kind}; expected a caption as text")
+            kind = "an empty list" if value == [] else f"a value of type {type(value).__name__}"
+            raise InputError(f"{path}, line {line}: column {column!r} holds {kind}; expected a caption as text")
         captions += [(text or "").strip() for text in several]
         per_row.append(len(several))
     return captions, per_row
+
+
+def _text_or_none(value: Value) -> Value:
+    """pandas writes NaN where a text is missing, and Python's JSON reads it as a number."""
+    return None if isinstance(value, float) and value != value else value
 
 
 def _names(path: Path, rows: TableRows, column: str) -> list[str]:

@@ -27,6 +27,7 @@ from mispair.data.readers.tar_shards import TarShards
 from mispair.data.readers.token_ids import TokenIdFolder
 from mispair.data.source import Source
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.progress import Progress
 
 # The first that recognises the data reads it. A new format is one file beside this one and one entry here.
@@ -60,12 +61,12 @@ def open_source(config: DataConfig, split: str, progress: Progress | None = None
             f"{config.path} has no place for the weights {config.weights!r}; expected a table with that column, or"
             f" arrays with train_{config.weights}.npy or {config.weights}.npy beside them"
         )
-    return _limited(source, config)
+    return _limited(_named(source), config)
 
 
 def open_pairing(config: DataConfig, split: str) -> Source:
     """One split where only the pairing matters: no picture has to be drawn to know who belongs to whom."""
-    return _limited(reader_of(config).open(config, split, features=False), config)
+    return _limited(_named(reader_of(config).open(config, split, features=False)), config)
 
 
 def has_test(config: DataConfig) -> bool:
@@ -107,12 +108,41 @@ def reader_of(config: DataConfig) -> Reader:
             f"{path} holds no data mispair knows; expected pictures, a table ({', '.join(TABLES)}), tar shards,"
             f" train_ims.npy and train_caps.txt, or {a}.npy and {b}.npy, or a.npy and b.npy"
         )
-    if not os.path.lexists(path):
-        raise InputError(f"{path} does not exist; expected a folder, a table, a .tar, an .npy or the word scenes")
+    if is_missing(path):
+        raise InputError(f"{does_not_exist(path)}; expected a folder, a table, a .tar, an .npy or the word scenes")
+    if path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip"):
+        raise InputError(
+            f"{path} is compressed, and is read in place; expected it unpacked, so try: gunzip -k (or unzip)"
+        )
+    if path.suffix.lower() == ".txt":
+        raise InputError(
+            f"{path} has an ending that says nothing; expected a table ({', '.join(TABLES)}) or Flickr's .token.txt, so"
+            " rename it to what it is"
+        )
     raise InputError(
         f"{path} is nothing mispair reads; expected a folder, a table"
         f" ({', '.join(TABLES)}), a .tar, a .json or .token of captions, or an .npy"
     )
+
+
+def _named(source: Source) -> Source:
+    """The source, once the names of its pictures are known to be text: as ids they go into tables and lists."""
+    if source.pictures is None:
+        return source
+    try:
+        "\n".join(source.image_ids or ()).encode()
+    except UnicodeEncodeError:
+        name = next(name for name in source.image_ids or () if _is_bytes(name))
+        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+        raise InputError(
+            f"{source.name}: the name of the picture {shown} is not UTF-8; rename it (convmv does)"
+        ) from None
+    return source
+
+
+def _is_bytes(name: str) -> bool:
+    """Whether a name holds bytes that are no text; Python hides them in surrogates."""
+    return any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _limited(source: Source, config: DataConfig) -> Source:

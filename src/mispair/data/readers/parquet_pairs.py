@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def read_parquet_pairs(paths: tuple[Path, ...], config: DataConfig, splits: list
         if len(places) != len(rows.lines):
             raise InputError(f"{shown} is not readable as Parquet (columns of different lengths); write it again")
     of_row = None if splits is None else [split for split, n in zip(splits, per_file, strict=True) for _ in range(n)]
-    vectors = None if features_path(config, shown) else _embeddings(paths, schema, len(rows.lines))
+    column = None if features_path(config, shown) else _vector_column(schema)
+    vectors = None if column is None else _embeddings(paths, column, len(rows.lines))
+    columns = replace(columns, vectors=column)
     return pairs_of_columns(shown, rows, columns, config, splits=of_row, inside=inside, features=vectors)
 
 
@@ -99,8 +102,8 @@ def distinct_names(stored: list[Value], count: int) -> list[str]:
     return named if len(set(named)) == count else [str(row) for row in range(count)]
 
 
-def _embeddings(paths: tuple[Path, ...], schema: Any, count: int) -> FeatureStore | None:
-    """A column of vectors as features: written to the cache once, as an array that can be mapped."""
+def _vector_column(schema: Any) -> str | None:
+    """The column that holds a vector of each image, by its usual names; None where there is none."""
     import pyarrow.types as pt
 
     def holds_vectors(kind: Any) -> bool:
@@ -108,9 +111,11 @@ def _embeddings(paths: tuple[Path, ...], schema: Any, count: int) -> FeatureStor
         return bool(listed and pt.is_floating(kind.value_type))
 
     names = {field.name.lower(): field.name for field in schema if holds_vectors(field.type)}
-    column = next((names[name] for name in EMBEDDINGS if name in names), None)
-    if column is None:
-        return None
+    return next((names[name] for name in EMBEDDINGS if name in names), None)
+
+
+def _embeddings(paths: tuple[Path, ...], column: str, count: int) -> FeatureStore:
+    """A column of vectors as features: written to the cache once, as an array that can be mapped."""
     facts = [(os.path.realpath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths]
     key = hashlib.sha256(repr((facts, column)).encode(errors="surrogatepass")).hexdigest()[:32]
     file = cache_folder() / "columns" / f"{key}.npy"

@@ -8,9 +8,9 @@ from pathlib import Path
 from mispair.data.config import DataConfig
 from mispair.data.files.columns import Columns
 from mispair.data.files.parquet import parquet_schema
+from mispair.data.files.tar_names import list_tars
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.parquet_pairs import parquet_columns, read_parquet_pairs
-from mispair.data.readers.pictures_of_table import list_tars
 from mispair.data.readers.split_names import splits_in_names
 
 
@@ -35,7 +35,8 @@ def parquet_files(config: DataConfig) -> tuple[Path, ...]:
     for home in (folder, folder / "data"):
         if os.path.isdir(home):
             names = [name for name in sorted(os.listdir(home)) if name.lower().endswith(".parquet") and name[0] != "."]
-            if len(names) > 1 and not list_tars(home):
+            beside = all(os.path.isdir(home / name[: -len(".parquet")]) for name in names)  # img2dataset's, as files
+            if len(names) > 1 and not beside and not list_tars(home):
                 return tuple(home / name for name in names)
     return ()
 

@@ -13,10 +13,13 @@ from mispair.data.config import DataConfig
 from mispair.data.files.captions import not_utf8
 from mispair.data.files.picture_folder import FolderStore, walk_pictures
 from mispair.data.files.reading import read_lines
+from mispair.data.files.rows import TABLES
 from mispair.data.picture_store import PictureIndex
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.data.source import Finding
+
+_CAPTION_FILES = (*TABLES, ".json", ".token", ".token.txt", "captions.txt")
 
 
 class PictureFiles(PairListReader):
@@ -37,6 +40,7 @@ def _read(config: DataConfig) -> PairList:
     findings: list[Finding] = []
     captions: list[str] = []
     images: list[str] = []
+    unread = _may_hold_captions(root)
     if any(captioned):
         for name, path, there in zip(names, beside, captioned, strict=True):
             if there:
@@ -51,6 +55,8 @@ def _read(config: DataConfig) -> PairList:
             findings.append(Finding("pictures without a caption", "all", len(silent), text))
     else:
         images = names
+        if unread:
+            findings.append(Finding("captions not read", "all", len(unread), no_captions(root)))
     rows = np.arange(len(images))
     return PairList(
         path=root,
@@ -60,7 +66,7 @@ def _read(config: DataConfig) -> PairList:
         ids=None,
         lines=rows + 1,
         rows=rows,
-        notes=() if any(captioned) else (no_captions(root),),
+        notes=() if any(captioned) or unread else (no_captions(root),),
         findings=tuple(findings),
         pictures=PictureIndex(FolderStore(root, config.allow_outside), {name: name for name in images}, {}, str(root)),
     )
@@ -68,7 +74,27 @@ def _read(config: DataConfig) -> PairList:
 
 def no_captions(path: Path) -> str:
     """What to do with pictures of which nothing is said."""
-    return f"{path.name} holds pictures and no captions: name a table of pairs, and these with --images"
+    unread = _may_hold_captions(path)
+    if not unread:
+        return f"{path.name} holds pictures and no captions: name a table of pairs, and these with --images"
+    packed = " (unpack what is compressed)" if any(name.endswith(".gz") for name in unread) else ""
+    return (
+        f"{path.name} holds pictures and {counted(len(unread), 'file')} that may have their captions"
+        f" ({', '.join(unread[:3])}{' ...' if unread[3:] else ''}); give one of them as DATA, and the pictures with"
+        f" --images{packed}"
+    )
+
+
+def _may_hold_captions(folder: Path) -> list[str]:
+    """Tables and caption files in a folder of pictures that nobody named; COCO keeps its own in `annotations`."""
+    if not os.path.isdir(folder):
+        return []
+    names = list(os.listdir(folder))
+    if os.path.isdir(folder / "annotations"):
+        names += [f"annotations/{name}" for name in os.listdir(folder / "annotations")]
+    return sorted(
+        name for name in names if name.lower().removesuffix(".gz").endswith(_CAPTION_FILES) and name[0] != "."
+    )
 
 
 def _splits(images: Sequence[str]) -> list[str] | None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import index_folder
 from mispair.data.files.picture_tar import index_tars
+from mispair.data.files.tar_names import is_tar_pattern, list_tars, tars_named
 from mispair.data.picture_store import PictureIndex
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 
 _BESIDE = ("", "images", "Images", "pictures", "photos", "imgs")
 _PROBED = 20  # names tried before a folder is taken for the one with the pictures
@@ -19,8 +21,8 @@ _PROBED = 20  # names tried before a folder is taken for the one with the pictur
 def find_pictures(config: DataConfig, path: Path, names: Sequence[str]) -> PictureIndex | None:
     """The pictures of `names`, which stand in `path`.
 
-    `config.images` is a folder, a tar or a folder of tars. Where it is not given, the table's own folder, its
-    subfolders of the usual names and the tars in it are tried; None where nothing is found.
+    `config.images` is a folder, a tar, a pattern of tars or a folder of them. Where it is not given, the table's own
+    folder, its subfolders of the usual names and the tars in it are tried; None where nothing is found.
 
     Raises:
         InputError: `config.images` does not exist, or is something else.
@@ -45,19 +47,14 @@ def home_of_pictures(path: Path) -> Path:
     return path if os.path.isdir(path) else path.parent
 
 
-def list_tars(folder: Path) -> list[Path]:
-    """The tar files of a folder, in order."""
-    return [folder / name for name in sorted(os.listdir(folder)) if name.lower().endswith(".tar") and name[0] != "."]
-
-
 def _named(where: Path, names: Sequence[str], allow_outside: bool) -> PictureIndex:
     if os.path.isdir(where):
         tars = list_tars(where)
         return index_tars(tars, names) if tars else index_folder(where, names, allow_outside)
-    if where.suffix.lower() == ".tar":
-        return index_tars([where], names)
-    if not os.path.lexists(where):
-        raise InputError(f"{where} does not exist; expected the folder or tar of the pictures (--images)")
+    if where.suffix.lower() == ".tar" and (os.path.lexists(where) or is_tar_pattern(str(where))):
+        return index_tars(tars_named(where), names)
+    if is_missing(where):
+        raise InputError(f"{does_not_exist(where)}; expected the folder or tar of the pictures (--images)")
     raise InputError(f"{where} is neither a folder nor a .tar; expected where the pictures are (--images)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,11 +18,12 @@ from mispair.data.config import DataConfig
 from mispair.data.files.columns import CAPTION
 from mispair.data.files.picture_folder import is_picture_name
 from mispair.data.files.picture_tar import Member, TarPlace, TarStore, list_tar
+from mispair.data.files.reading import decode_line, is_utf8
 from mispair.data.files.rows import TABLES
+from mispair.data.files.tar_names import list_tars, tars_named
 from mispair.data.picture_store import PictureIndex
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.picture_files import no_captions
-from mispair.data.readers.pictures_of_table import list_tars
 from mispair.data.readers.split_names import splits_in_names
 from mispair.data.source import Finding
 from mispair.errors import InputError
@@ -32,7 +34,7 @@ _MOST_TEXT = 4 << 20  # bytes of a caption or its JSON
 
 
 class TarShards(PairListReader):
-    """One .tar, or a folder of them. Members that share a name up to its first dot are one sample."""
+    """One .tar, a pattern of them, or a folder. Members that share a name up to its first dot are one sample."""
 
     def recognises(self, config: DataConfig) -> bool:
         path = Path(config.path)
@@ -50,18 +52,19 @@ class TarShards(PairListReader):
 
 def shards_of(config: DataConfig) -> tuple[Path, ...]:
     """The tars, in the order in which they are read."""
-    path = Path(config.path)
-    return tuple(list_tars(path)) if os.path.isdir(path) else (path,)
+    return tuple(tars_named(config.path))
 
 
 def _read(config: DataConfig) -> PairList:
     path, tars = Path(config.path), shards_of(config)
     stamps = tuple((os.stat(tar).st_size, os.stat(tar).st_mtime_ns) if tar.exists() else (0, 0) for tar in tars)
-    return _read_shards(path, tars, stamps)
+    return _read_shards(path, tars, stamps, config.columns.caption)
 
 
 @lru_cache(maxsize=1)
-def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> PairList:
+def _read_shards(
+    path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, int], ...], column: str | None
+) -> PairList:
     """The splits of one data set are opened one after the other: read the captions once."""
     store = TarStore(tars)
     splits_of = splits_in_names([tar.name for tar in tars])
@@ -71,12 +74,17 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
     splits: list[str] = []
     silent: list[str] = []
     lost: list[str] = []
+    latin: list[str] = []
     findings: list[Finding] = []
     for tar in tars:
-        trouble = list_tar(tar).trouble
-        if trouble:
-            findings.append(Finding("damaged tar", "all", 1, f"{tar.name} is {trouble}; copy it again"))
-    for sample in read_samples(tars, store):
+        listing = list_tar(tar)
+        if listing.trouble:
+            findings.append(Finding("damaged tar", "all", 1, f"{tar.name} is {listing.trouble}; copy it again"))
+        again = [name for name, times in Counter(member.name for member in listing.members).items() if times > 1]
+        if again:
+            text = f"{tar.name}: {counted(len(again), 'name')} (first {again[0]!r}) more than once; the last one counts"
+            findings.append(Finding("repeated names", "all", len(again), text))
+    for sample in read_samples(tars, store, column):
         name = sample.key if len(tars) == 1 else f"{tars[sample.tar].stem}/{sample.key}"
         if sample.picture is None:
             lost.append(name)
@@ -84,6 +92,8 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
         places[name] = (sample.tar, sample.picture.offset, sample.picture.size)
         if sample.texts is None:
             silent.append(name)
+        if sample.latin:
+            latin.append(name)
         texts = sample.texts or [""]
         images += [name] * len(texts)
         captions += texts
@@ -97,6 +107,11 @@ def _read_shards(path: Path, tars: tuple[Path, ...], stamps: tuple[tuple[int, in
     if lost:
         text = f"{counted(len(lost), 'sample')} (first {lost[0]!r}) with a caption and no picture; not used"
         findings.append(Finding("captions without a picture", "all", len(lost), text))
+    if latin:
+        text = (
+            f"{counted(len(latin), 'caption')} (first of {latin[0]!r}) not in UTF-8; read as Latin-1, so save as UTF-8"
+        )
+        findings.append(Finding("bytes that are not UTF-8", "all", len(latin), text))
     rows = np.arange(len(images))
     return PairList(
         path=path,
@@ -120,10 +135,14 @@ class Sample:
     key: str
     picture: Member | None
     texts: list[str] | None  # None where it has no caption
+    latin: bool = False  # whether its caption is no UTF-8
 
 
-def read_samples(tars: tuple[Path, ...], store: TarStore | None = None) -> Iterator[Sample]:
-    """The samples of all tars, in order, with their captions; pictures are not read."""
+def read_samples(tars: tuple[Path, ...], store: TarStore | None = None, column: str | None = None) -> Iterator[Sample]:
+    """The samples of all tars, in order, with their captions; pictures are not read.
+
+    `column`: the key of the JSON that holds the caption; None: the text beside the picture, else the usual keys.
+    """
     store = store or TarStore(tars)
     for number, tar in enumerate(tars):
         samples: dict[str, dict[str, Member]] = {}
@@ -133,7 +152,8 @@ def read_samples(tars: tuple[Path, ...], store: TarStore | None = None) -> Itera
                 samples.setdefault(key, {})[ending] = member
         for key, files in samples.items():
             picture = next((file for file in files.values() if is_picture_name(file.name)), None)
-            yield Sample(number, key, picture, _texts(store, number, files))
+            texts, latin = _texts(store, number, files, column)
+            yield Sample(number, key, picture, texts, latin)
 
 
 def sample_of(name: str) -> tuple[str, str]:
@@ -150,20 +170,33 @@ def captions_in(ending: str) -> str | None:
     return "text" if ending in PLAIN else "json" if ending == "json" else None
 
 
-def _texts(store: TarStore, tar: int, files: dict[str, Member]) -> list[str] | None:
-    """The captions of a sample; None where it has none."""
-    for ending in PLAIN:
+def caption_key(value: Any, column: str | None = None) -> str | None:
+    """Under which key of a sample's JSON its caption stands: `column`, or a usual name in any case; None where none."""
+    if not isinstance(value, dict):
+        return None
+    if column is not None:
+        return column if value.get(column) else None
+    named = {name.lower(): name for name, said in reversed(value.items()) if said}
+    return next((named[name] for name in CAPTION if name in named), None)
+
+
+def _texts(store: TarStore, tar: int, files: dict[str, Member], column: str | None) -> tuple[list[str] | None, bool]:
+    """The captions of a sample, None where it has none; and whether they are no UTF-8."""
+    for ending in PLAIN if column is None else ():
         if ending in files:
             content = _small(store, tar, files[ending])
-            return None if content is None else [content.decode(errors="replace").strip()]
-    if "json" not in files:
-        return None
-    content = _small(store, tar, files["json"])
+            return (None, False) if content is None else ([decode_line(content).strip()], not is_utf8(content))
+    return (_texts_in_json(store, tar, files["json"], column) if "json" in files else None), False
+
+
+def _texts_in_json(store: TarStore, tar: int, member: Member, column: str | None) -> list[str] | None:
+    content = _small(store, tar, member)
     try:
         value: Any = json.loads(content or b"")
     except (ValueError, RecursionError):
         return None
-    said = next((value[name] for name in CAPTION if value.get(name)), None) if isinstance(value, dict) else None
+    name = caption_key(value, column)
+    said = None if name is None else value[name]
     several = said if isinstance(said, list) else [said]
     texts = [text.strip() for text in several if isinstance(text, str)]
     return texts if texts and len(texts) == len(several) else None

@@ -9,17 +9,13 @@ import numpy as np
 
 from mispair.data.config import ScenesConfig
 from mispair.data.scenes.build import make_scenes, split_sizes
-from mispair.progress import Progress
 
 
-def write_scenes(
-    folder: str | os.PathLike[str], config: ScenesConfig | None = None, progress: Progress | None = None
-) -> Path:
+def write_scenes(folder: str | os.PathLike[str], config: ScenesConfig | None = None) -> Path:
     """Write {split}_ims.npy, _caps.txt, _ids.txt and pictures/; for dev and test {split}_truth.npy, (n, 5n) bool."""
     config = config or ScenesConfig()
     root = Path(folder)
     (root / "pictures").mkdir(parents=True, exist_ok=True)
-    done = 0
     for split in split_sizes(config):
         world = make_scenes(config, split)
         np.save(root / f"{split}_ims.npy", world.features, allow_pickle=False)
@@ -29,7 +25,4 @@ def write_scenes(
             np.save(root / f"{split}_truth.npy", world.truth(), allow_pickle=False)
         for k, name in enumerate(world.ids):
             (root / "pictures" / name).write_bytes(world.png(k))
-            done += 1
-            if progress and done % 50 == 0:
-                progress(done, config.pictures)
     return root

@@ -29,7 +29,7 @@ class OthersSplit:
             run.note("pictures are read batch by batch, so no vectors are there to judge by before training")
             return
         weight = None if run.known is None else np.where(run.known == 1, 0.0, 1.0)
-        judged = judge_by_others(untrained.images, untrained.texts, run.image_of, weight)
+        judged = judge_by_others(untrained.images, untrained.texts, run.image_of, weight, untrained.joint)
         self.said = {name: getattr(judged, name) for name in _COLUMNS}
 
     def divide(self, run: Run) -> Split:
@@ -42,7 +42,8 @@ class OthersSplit:
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """What the split was made of, by pair: larger is more suspicious."""
         assert self.said is not None, "ask comes first"
-        return {"signal": self.said["suspicion"], "repaired": self.said["repaired"]}
+        suspicion = self.said["suspicion"]
+        return {"signal": suspicion, "repaired": self.said["repaired"][: len(suspicion)]}
 
     def state(self) -> dict[str, Tensor]:
         return {} if self.said is None else {name: torch.from_numpy(said.copy()) for name, said in self.said.items()}

@@ -146,9 +146,8 @@ class L2RM(MethodBase[L2RMConfig]):
         compared = self.candidates.gather(run, net, mismatched, nearest)
         trust = self.identification.trust_in(matched)
         if self.cost.learns:
-            sure = (
-                (images, texts) if self.cost.by_row else rather_matched(images, texts, trust)
-            )  # by row: a whole batch
+            # A cost by row is a layer of one batch's width: it takes the batch whole.
+            sure = (images, texts) if self.cost.by_row else rather_matched(images, texts, trust)
             run.minimize("cost", self.rematching.teach(run, *sure, compared.images))
         ranking = self._loss(config.matched_loss, images, texts)
         scores = scores_of(net, compared.images, compared.texts)

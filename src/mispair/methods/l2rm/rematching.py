@@ -102,7 +102,7 @@ class Rematching:
         return cost
 
     def _given(self, run: Run, compared: Compared) -> Tensor | None:
-        """Cells whose image is the one its text is shown with, (q, n) bool; None where they are allowed."""
+        """Cells whose image is the one its text is shown with (the mask of Eq. 8), (q, n) bool; None: allowed."""
         if not self.forbid:
             return None
         device = compared.text_ids.device

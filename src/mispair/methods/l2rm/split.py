@@ -24,7 +24,7 @@ class LossSplit:
         self.losses: NDArray[np.float64] | None = None  # (N,) running mean over epochs
 
     def loss(self, scores: Tensor) -> Tensor:
-        """The loss of every pair of a batch, (n, n) -> (n,)."""
+        """The loss of every pair of a batch that is fitted (Eq. 4), (n, n) -> (n,)."""
         kind = self.config.split.signal
         if kind == "infonce":
             return info_nce(scores, self.config.temperature)
@@ -33,7 +33,7 @@ class LossSplit:
     def divide(
         self, losses: NDArray[np.float64], image_of: NDArray[np.int64]
     ) -> tuple[Split, MixtureFit, NDArray[np.float64]]:
-        """From this epoch's losses (N,) the split, the fitted mixture and the signal (N,) it was fitted to.
+        """From this epoch's losses (N,) the split (Eq. 4), the fitted mixture and the signal (N,) it was fitted to.
 
         Unless siblings are never used, the losses of pairs that show one image are drawn towards their mean.
         """

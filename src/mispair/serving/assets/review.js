@@ -11,7 +11,7 @@ function card(kind, title, ...content) {
   return make("div", { class: `card ${kind}` }, make("b", { text: title }), ...content);
 }
 
-const words = (text) => make("p", {}, make("bdi", { text }));
+const words = (text) => make("p", { dir: "auto", text });
 
 function otherPicture(id) {
   const image = make("img", { src: picture(id, 320), alt: "" });
@@ -44,9 +44,10 @@ function draw(items, progress) {
 
 function tell(progress) {
   $("answered").textContent = progress.answered.toLocaleString("en");
-  $("left").textContent = Math.max(progress.pairs - progress.answered, 0).toLocaleString("en");
+  $("undo").disabled = progress.answered === 0;
+  $("left").textContent = progress.left.toLocaleString("en");
   $("bar").max = progress.pairs;
-  $("bar").value = Math.min(progress.answered, progress.pairs);
+  $("bar").value = progress.pairs - progress.left;
   $("pace").textContent = progress.seconds === null ? "" : `${progress.seconds.toFixed(1)} s a pair`;
   $("controls").textContent = progress.controls < 5 ? "" : `your errors on controls: ${progress.control_errors} of ${progress.controls}`;
   const mine = progress.agreement.filter((row) => row.reviewers.includes(reviewer) && row.kappa !== null);
@@ -59,9 +60,12 @@ function tell(progress) {
   const shown = parts.filter(([key]) => progress.shown[key]).map(([key, name]) => `${progress.shown[key]} ${name}`).join(", ");
   const counted = Object.values(progress.shown).reduce((sum, count) => sum + count, 0);
   $("shown").textContent = shown && `of the first ${counted}: ${shown}`;
-  $("estimate-box").hidden = progress.estimate === null;
+  $("scale").hidden = progress.estimate === null;
+  $("estimate").textContent = progress.estimate === null ? "not known yet" : progress.estimate.sentence;
+  $("estimate-how").textContent = progress.estimate === null
+    ? "The rate shows here once ten of the pairs drawn at random are answered: after some 25 answers."
+    : "95 % interval from the pairs drawn at random; valid whatever the model is worth.";
   if (progress.estimate === null) return;
-  $("estimate").textContent = progress.estimate.sentence;
   const { low, high, rate } = progress.estimate;
   $("range").style.left = `${100 * low}%`;
   $("range").style.width = `${100 * (high - low)}%`;
@@ -122,6 +126,7 @@ $("who").addEventListener("click", () => { $("name").value = reviewer; $("name-d
 $("caption").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); $("edit-form").requestSubmit(); }
 });
+$("name-dialog").addEventListener("cancel", (event) => { if (!reviewer) event.preventDefault(); }); // nothing to go back to
 $("help").addEventListener("click", () => $("legend").showModal());
 $("legend-close").addEventListener("click", () => $("legend").close());
 $("edit-cancel").addEventListener("click", () => $("edit-dialog").close());
@@ -141,8 +146,9 @@ $("name-form").addEventListener("submit", (event) => {
 });
 addEventListener("keydown", (event) => {
   if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const kinds = { 1: "right", 2: "wrong", 3: "proposal", e: "edit", s: "skip" };
-  if (event.key in kinds) { event.preventDefault(); answer(kinds[event.key]); }
+  const pressed = [...document.querySelectorAll("button[data-answer]")]
+    .find((button) => button.querySelector("kbd").textContent === event.key);
+  if (pressed) { event.preventDefault(); answer(pressed.dataset.answer); }
   else if (event.key === "u") undo();
   else if (event.key === "?") $("legend").showModal();
 });

@@ -26,14 +26,25 @@ function hit(answer) {
   const suspicious = answer.p_mismatch !== null && answer.p_mismatch > 0.5;
   const label = `Open pair ${answer.pair}: ${answer.caption}${suspicious ? ", suspicious" : ""}`;
   const tile = make("button", { type: "button", class: "tile", "aria-label": label, onclick: () => show(answer) }, tileImage(answer, 320));
-  const foot = make("div", { class: "foot" }, make("span", { text: answer.score === undefined ? splitOf(answer) : answer.score.toFixed(3) }));
-  if (suspicious) foot.append(make("span", { class: "tag wrong", text: "suspicious" }));
-  else if (answer.p_mismatch !== null) foot.append(make("span", { class: "tag", text: "matched" }));
-  const words = make("div", { class: "words" }, make("bdi", { text: answer.caption }));
+  const foot = make("div", { class: "foot" }, answer.score === undefined ? make("span", { text: splitOf(answer) })
+    : make("span", { text: answer.score.toFixed(3), title: "score: how near it is to what was asked" }));
+  if (answer.p_mismatch !== null) {
+    foot.append(make("span", { class: suspicious ? "tag wrong" : "tag", text: suspicious ? "suspicious" : "matched", title: judgement(answer) }));
+  }
+  const words = make("div", { class: "words", dir: "auto" }, make("span", { text: answer.caption }));
   return make("li", { class: "hit" }, tile, words, foot);
 }
 
+function judgement(answer) {
+  return answer.p_mismatch === null ? "" : `mismatched with probability ${answer.p_mismatch.toFixed(2)}, says the audit`;
+}
+
+function waiting(yes) { // the old answers stay until the new ones are there
+  $("results").setAttribute("aria-busy", yes);
+}
+
 function fill(answers) {
+  waiting(false);
   shown = answers;
   $("results").replaceChildren(...answers.map(hit));
 }
@@ -48,6 +59,7 @@ async function search(body, what, asked = null) {
     suspicious: suspicious === "" ? null : suspicious === "yes",
   };
   $("told").textContent = "Searching…";
+  waiting(true);
   $("asked").hidden = asked === null;
   if (asked !== null) $("asked").src = asked;
   say("");
@@ -79,8 +91,9 @@ async function sample() {
     $("asked").hidden = true;
     $("empty").hidden = some.answers.length > 0;
     $("empty").textContent = "Nothing passes these filters.";
-    $("told").textContent = `${some.answers.length} of ${some.pairs.toLocaleString("en")} pairs, at random`;
-  } catch (error) { say(error.message); }
+    const drawn = `${some.answers.length} of ${some.pairs.toLocaleString("en")} pairs, at random.`;
+    $("told").textContent = `${drawn} Ask in words or drop a picture; open a pair to see what is near it.`;
+  } catch (error) { waiting(false); say(error.message); }
 }
 
 function byText(push = true) {
@@ -111,18 +124,18 @@ function strip(title, answers) {
   const items = answers.map((answer) => {
     const tile = make("button", { type: "button", class: "tile", "aria-label": `Open pair ${answer.pair}: ${answer.caption}`,
       onclick: () => show(answer) }, tileImage(answer, 160));
-    return make("li", {}, tile, make("bdi", { text: answer.caption }));
+    return make("li", { dir: "auto" }, tile, make("span", { text: answer.caption }));
   });
   return make("section", {}, make("h3", { text: title }), make("ul", { class: "strip" }, ...items));
 }
 
 async function show(answer) {
   open = answer;
-  $("detail-caption").replaceChildren(make("bdi", { text: answer.caption }));
+  $("detail-caption").textContent = answer.caption;
   $("detail-none").hidden = true;
   $("detail-picture").hidden = false;
   $("detail-picture").src = picture(answer.image, 1280);
-  $("detail-about").textContent = [`pair ${answer.pair}`, answer.image, splitOf(answer)].filter(Boolean).join(" · ");
+  $("detail-about").textContent = [`pair ${answer.pair}`, answer.image, splitOf(answer), judgement(answer)].filter(Boolean).join(" · ");
   $("wrong-button").hidden = !answer.reviewable;
   $("why").replaceChildren();
   $("how").textContent = "";
@@ -179,6 +192,20 @@ async function wrong() {
   } catch (error) { $("how").textContent = error.message; }
 }
 
+function columns(tiles) {
+  const top = tiles.length ? tiles[0].getBoundingClientRect().top : 0;
+  return Math.max(tiles.filter((tile) => tile.getBoundingClientRect().top === top).length, 1);
+}
+
+function row(by) { // true where a tile had the focus, so that the page does not scroll too
+  const tiles = [...document.querySelectorAll("#results .tile")];
+  const at = tiles.indexOf(document.activeElement);
+  if (open || at < 0) return false;
+  const next = tiles[at + by * columns(tiles)];
+  if (next) next.focus();
+  return true;
+}
+
 function step(by) {
   if (open) {
     const at = shown.indexOf(open);
@@ -222,6 +249,8 @@ addEventListener("keydown", (event) => {
   else if (event.key === "x") wrong();
   else if (event.key === "ArrowRight") step(1);
   else if (event.key === "ArrowLeft") step(-1);
+  else if (event.key === "ArrowDown" && row(1)) event.preventDefault();
+  else if (event.key === "ArrowUp" && row(-1)) event.preventDefault();
 });
 themes();
 withoutToken();

@@ -17,6 +17,7 @@ from mispair.auditing.verdicts import Verdicts
 from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist, is_missing
 from mispair.report.content import DamageKind, ReportPage
 from mispair.runtime.run_folder import SPLITS
 from mispair.workflows.report import training
@@ -54,8 +55,10 @@ def build_page(
         rows: how many of the worst pairs the table holds.
         say: told what is being done.
     """
+    if is_missing(folder):
+        raise InputError(f"{does_not_exist(folder)}; expected a run (mispair train) or an audit (mispair audit)")
     if not os.path.isdir(folder):
-        raise InputError(f"there is no folder {folder}; give a run (mispair train) or an audit (mispair audit)")
+        raise InputError(f"{folder} is not a folder; give a run (mispair train) or an audit (mispair audit)")
     pictured = _Pictured(pictures, allow_outside)
     if not AuditFolder(folder).begun:
         return _page(training.open_run_folder(folder), None, folder, pictured, rows, say, [])
@@ -81,14 +84,14 @@ def page_of_audit(
 
 @dataclass(frozen=True)
 class _Pictured:
-    """What a person says about pictures."""
+    """Where a person says the pictures are, and whether names may lead out of that folder."""
 
     folder: Path | None
     allow_outside: bool
 
     def __post_init__(self) -> None:
-        if self.folder is not None and not os.path.exists(self.folder):
-            raise InputError(f"there is no folder {self.folder} to take pictures from; check --pictures")
+        if self.folder is not None and is_missing(self.folder):
+            raise InputError(f"{does_not_exist(self.folder)}; expected the folder of the pictures (--pictures)")
 
 
 def _page(
@@ -215,7 +218,7 @@ def _judged_by_run(
 def _training_parts(
     run: training.RunRecord, audit: Verdicts | None, judged: JudgedPairs | None, missing: list[str]
 ) -> dict[str, Any]:
-    """The parts that need no model."""
+    """The sections about the training, made of the run's files alone; what is not there is named in `missing`."""
     costs, ranked = training.costs(run), training.ranked(run)
     if run.splits and not costs:
         missing.append("Transport costs: this run recorded none.")

@@ -40,7 +40,7 @@ class JudgedPairs:
 
 
 def judged_by_audit(audit: Verdicts) -> JudgedPairs:
-    """What the audit says."""
+    """The pairs of an audit as the page shows them, in the order of the data."""
     columns: dict[str, list[Any]] = {name: audit.table[name].to_pylist() for name in audit.table.column_names}
     ids = dict(zip(columns["pair"], columns["pair_id"], strict=True))
     truth = columns.get("truth_mismatched", [None] * len(audit))
@@ -144,7 +144,7 @@ def images_shown(judged: JudgedPairs) -> list[str]:
 
 
 def worst_pairs(judged: JudgedPairs, pictures: PicturesById | None, most: int, source: str) -> WorstPairs:
-    """The table, worst first."""
+    """The `most` worst pairs for the page's table, with pictures for the first of them."""
     rows = [judged.pairs[k] for k in worst_first(judged)[:most]]
     shown: dict[str, str] = {}
     if pictures is not None and pictures.present:

@@ -98,7 +98,7 @@ def losses(run: RunRecord) -> Losses | None:
     counts, edges = np.histogram(signal, _BINS)
     called = np.histogram(signal[wrong], edges)[0]
     if "repaired" in columns:
-        return _judged_by_others(signal, columns["repaired"].astype(np.float64), wrong, counts, called, edges)
+        return _judged_by_others(run, signal, columns["repaired"].astype(np.float64), wrong, (counts, called, edges))
     family = run.config.method.mixture_family
     fit = fit_mixture(signal, family)
     grid = np.linspace(edges[0], edges[-1], 161)
@@ -130,21 +130,22 @@ def losses(run: RunRecord) -> Losses | None:
 
 
 def _judged_by_others(
+    run: RunRecord,
     signal: NDArray[np.float64],
     repaired: NDArray[np.float64],
     wrong: NDArray[np.bool_],
-    counts: NDArray[np.int64],
-    called: NDArray[np.int64],
-    edges: NDArray[np.float64],
+    drawn: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
 ) -> Losses:
-    """Given pairs beside as many of those mismatched on purpose as the estimated rate allows."""
-    rate = estimate_mismatch(normal_scores(signal, repaired), np.arange(len(signal))).rate
+    """Given pairs beside as many mismatched on purpose as the run's rate allows, or this split's where it has none."""
+    counts, called, edges = drawn
+    here = estimate_mismatch(normal_scores(signal, repaired), np.arange(len(signal))).rate
+    rate = float(run.summary.get("mismatch_rate", here))
     mismatched = rate * np.histogram(repaired.clip(edges[0], edges[-1]), edges)[0] * len(signal) / len(repaired)
     bounds, (given, wrongly, expected) = coarser(edges.tolist(), counts.tolist(), called.tolist(), mismatched.tolist())
     centres = [(a + b) / 2 for a, b in pairwise(bounds)]
     pair_of = ([max(g - e, 0.0) for g, e in zip(given, expected, strict=True)], expected)
     said = (
-        "For every image all other pairs predict what its text is like, and its own text is compared with that. Texts"
+        "For every image other pairs predict what its text is like, and its own text is compared with that. Texts"
         f" of other images show how mismatched pairs compare; {rate:.1%} of the given pairs look like them."
     )
     cut = float(signal[wrong].min()) if wrong.any() else None

@@ -18,7 +18,7 @@ from mispair.auditing.fixing.actions import Fix
 from mispair.auditing.fixing.judged_data import JudgedData
 from mispair.auditing.fixing.write import train_arguments, write_fixed
 from mispair.auditing.fixing.writers.dispatch import WRITERS, writer_of
-from mispair.data import DataConfig, NoiseConfig, list_data_splits, open_source
+from mispair.data import ColumnsConfig, DataConfig, NoiseConfig, list_data_splits, open_source
 from mispair.data.readers.dispatch import READERS
 from mispair.data.splits import open_pairs
 from mispair.errors import InputError
@@ -57,6 +57,22 @@ def _img2dataset(folder: Path) -> DataConfig:
         pq.write_table(pa.table(table), folder / f"0000{tar}.parquet")
         (folder / f"0000{tar}_stats.json").write_text("{}")
     return DataConfig(path=str(folder))
+
+
+def _pattern_of_shards(folder: Path) -> DataConfig:
+    """Two of three shards; the tables of img2dataset beside them come along, the third shard does not."""
+    _img2dataset(folder)
+    write_tar(folder / "00002.tar", {"z.png": picture(9), "z.txt": b"not asked for"})
+    return DataConfig(path=str(folder / "{00000..00001}.tar"))
+
+
+def _captions_in_a_key(folder: Path) -> DataConfig:
+    """The caption under a key nobody would guess, and a text beside the picture that is not it."""
+    members: dict[str, bytes] = {}
+    for k in range(4):
+        members |= {f"{k}.png": picture(k), f"{k}.txt": b"not this", f"{k}.json": b'{"caption_de": "Hund %d"}' % k}
+    columns = ColumnsConfig(caption="caption_de")
+    return DataConfig(path=str(write_tar(folder / "one.tar", members)), columns=columns)
 
 
 def _captions_in_lists(folder: Path) -> DataConfig:
@@ -131,9 +147,47 @@ def _latin_tokens(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder / "results.token"))
 
 
+def _img2dataset_as_files(folder: Path) -> DataConfig:
+    """img2dataset's output_format=files, its default: a folder of pictures and texts beside each table."""
+    for part in range(2):
+        keys = [f"{part}{k:03d}" for k in range(3)]
+        write_pictures(folder / f"0000{part}", [f"{key}.png" for key in keys])
+        for key in keys:
+            (folder / f"0000{part}/{key}.txt").write_text(f"words {key}")
+            (folder / f"0000{part}/{key}.json").write_text("{}")
+        table = {"key": [*keys, "gone"], "caption": [*(f"words {key}" for key in keys), "never came"]}
+        pq.write_table(pa.table(table), folder / f"0000{part}.parquet")
+    return DataConfig(path=str(folder))
+
+
+def _bars(folder: Path) -> DataConfig:
+    """Flickr30k's results.csv."""
+    write_pictures(folder / "photos", ["a.png", "b.png"])
+    lines = [
+        "image_name| comment_number| caption",
+        "a.png| 0| A dog , red .",
+        "a.png| 1| x",
+        "b.png| 0| y",
+        "b.png| 1| z",
+    ]
+    write_lines(folder / "results.csv", lines)
+    columns = ColumnsConfig(image="image_name")
+    return DataConfig(path=str(folder / "results.csv"), images=str(folder / "photos"), columns=columns)
+
+
+def _not_a_number(folder: Path) -> DataConfig:
+    """A caption that is missing, as Python writes a table of pandas."""
+    write_pictures(folder / "photos", [f"{k}.png" for k in range(5)])
+    said = ["a", "b", "c", float("nan"), "e"]
+    lines = [json.dumps({"file_name": f"{k}.png", "text": text}) for k, text in enumerate(said)]
+    write_lines(folder / "pairs.jsonl", lines)
+    return DataConfig(path=str(folder / "pairs.jsonl"), images=str(folder / "photos"))
+
+
 OWN: list[Maker] = [
     *(_tokens, _beside_each, _img2dataset, _captions_in_lists, _coco_of_five, _karpathy_of_two, _lists_in_parquet),
-    *(_top_metadata, _latin_csv, _latin_tokens),
+    *(_top_metadata, _latin_csv, _latin_tokens, _pattern_of_shards, _captions_in_a_key, _img2dataset_as_files),
+    *(_bars, _not_a_number),
 ]
 
 
@@ -168,6 +222,9 @@ def told(config: DataConfig, out: Path, weighted: bool = False) -> DataConfig:
     values: dict[str, Any] = {"path": words.pop(0)}
     while words:
         name = words.pop(0)
+        if name in ("--image-column", "--caption-column"):
+            values.setdefault("columns", {})[name[2:].removesuffix("-column")] = words.pop(0)
+            continue
         assert name in ("--images", "--weights", "--missing"), name
         values[name[2:]] = words.pop(0)
     return DataConfig(**values)

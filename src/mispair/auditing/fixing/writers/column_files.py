@@ -51,7 +51,7 @@ def _decide(
 
 
 class ParquetFolderWriter:
-    """The same files with some rows gone or changed; what else lies there is copied."""
+    """The same files with some rows gone or changed. What else lies there stays: a card would count the old rows."""
 
     weights = "weight"
 

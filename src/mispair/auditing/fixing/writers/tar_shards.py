@@ -21,7 +21,8 @@ from mispair.data.config import DataConfig
 from mispair.data.files.columns import CAPTION
 from mispair.data.files.parquet import parquet_names
 from mispair.data.files.picture_tar import headers
-from mispair.data.readers.tar_shards import captions_in, read_samples, sample_of, shards_of
+from mispair.data.files.tar_names import is_tar_pattern
+from mispair.data.readers.tar_shards import caption_key, captions_in, read_samples, sample_of, shards_of
 from mispair.errors import InputError
 
 _PIECE = 1 << 20
@@ -35,10 +36,13 @@ class TarShardsWriter:
 
     def home(self, config: DataConfig) -> Path | None:
         path = Path(config.path)
-        return path if path.is_dir() else path.parent
+        return path if path.is_dir() else shards_of(config)[0].parent
 
     def files(self, config: DataConfig) -> list[str]:
         path = Path(config.path)
+        if is_tar_pattern(config.path):
+            tars = shards_of(config)
+            return sorted(file.name for tar in tars for file in (tar, tar.with_suffix(".parquet")) if file.is_file())
         if not path.is_dir():
             return [path.name]
         return sorted(file.name for file in path.iterdir() if file.is_file() and file.name[0] != ".")
@@ -46,27 +50,34 @@ class TarShardsWriter:
     def write(self, data: JudgedData, pairs: WrittenPairs, out: Path) -> None:
         slots = slots_by_position(data, pairs)
         tars = shards_of(data.config)
-        changes = _changes(tars, slots)
+        if len({tar.parent for tar in tars}) > 1:
+            raise InputError(
+                f"{data.config.path} names tars of several folders; expected one, so fix each of them alone"
+            )
+        column = data.config.columns.caption
+        changes = _changes(tars, slots, column)
+        home, there = tars[0].parent, self.files(data.config)
         for number, tar in enumerate(tars):
             table = tar.with_suffix(".parquet")
-            listed = len(tars) and Path(data.config.path).is_dir() and table.is_file()
+            listed = table.name in there
             if not changes[number]:
                 for file in (tar, table) if listed else (tar,):
                     link_or_copy(file, out / file.name)
                 continue
-            _write_tar(tar, changes[number], out / tar.name)
+            _write_tar(tar, changes[number], out / tar.name, column)
             if listed:
                 _write_listing(table, changes[number], out / table.name)
         done = {path.name for path in out.iterdir()}
-        for name in self.files(data.config):
+        for name in there:
             if name not in done:
-                link_or_copy(Path(data.config.path) / name, out / name)
+                link_or_copy(home / name, out / name)
         write_second_side(data, slots, pairs, out)
         write_weights(slots, data.source.listed, out / f"{self.weights}.npy")
 
     def arguments(self, config: DataConfig, out: Path) -> list[str]:
         path = Path(config.path)
-        return [str(out if path.is_dir() else out / path.name), *reading_options(config)]
+        one = not path.is_dir() and not is_tar_pattern(config.path)
+        return [str(out / path.name if one else out), *reading_options(config)]
 
 
 @dataclass(frozen=True)
@@ -78,11 +89,11 @@ class _Change:
     said: bool  # whether the sample has a caption to be changed; else one is added
 
 
-def _changes(tars: tuple[Path, ...], slots: Slots) -> list[dict[str, _Change]]:
+def _changes(tars: tuple[Path, ...], slots: Slots, column: str | None) -> list[dict[str, _Change]]:
     """By shard and key, the samples that do not stay as they are."""
     changes: list[dict[str, _Change]] = [{} for _ in tars]
     place = 0
-    for sample in read_samples(tars):
+    for sample in read_samples(tars, column=column):
         if sample.picture is None:
             continue
         before = sample.texts or [""]
@@ -95,7 +106,7 @@ def _changes(tars: tuple[Path, ...], slots: Slots) -> list[dict[str, _Change]]:
     return changes
 
 
-def _write_tar(path: Path, changes: dict[str, _Change], out: Path) -> None:
+def _write_tar(path: Path, changes: dict[str, _Change], out: Path, column: str | None) -> None:
     with path.open("rb") as source, out.open("wb") as target:
         at = 0
         added: set[str] = set()
@@ -109,6 +120,10 @@ def _write_tar(path: Path, changes: dict[str, _Change], out: Path) -> None:
             if change.after is None:
                 at = stop
             elif not change.said:
+                if column is not None:
+                    raise InputError(
+                        f"{path.name}, {key} has no {column!r} to write a caption into; add it there first"
+                    )
                 if key not in added:  # a picture of which nothing was said gets its caption before it
                     added.add(key)
                     name = f"{info.name[: len(info.name) - len(ending) - 1]}.txt"
@@ -116,17 +131,19 @@ def _write_tar(path: Path, changes: dict[str, _Change], out: Path) -> None:
             else:
                 source.seek(info.offset_data)
                 given = source.read(info.size) if captions_in(ending) else b""
-                made = _caption_file(given, ending, change, f"{path.name}, {info.name}")
+                made = _caption_file(given, ending, change, f"{path.name}, {info.name}", column)
                 if made is not None:
                     _add(target, info, made)
                     at = stop
         _copy(source, target, at, None)
 
 
-def _caption_file(given: bytes, ending: str, change: _Change, where: str) -> bytes | None:
+def _caption_file(given: bytes, ending: str, change: _Change, where: str, column: str | None) -> bytes | None:
     """The new content of a caption's file; None where this is none, or says something else."""
     assert change.after is not None
     if captions_in(ending) == "text":
+        if column is not None:
+            return None
         if len(change.after) > 1:
             raise InputError(f"{where} has room for one caption, and would have to show {len(change.after)}")
         return change.after[0].encode() + given[len(given.rstrip()) :]
@@ -136,7 +153,7 @@ def _caption_file(given: bytes, ending: str, change: _Change, where: str) -> byt
         value = json.loads(given)
     except (ValueError, RecursionError):
         return None
-    name = next((name for name in CAPTION if value.get(name)), None) if isinstance(value, dict) else None
+    name = caption_key(value, column)
     if name is None:
         return None
     several = value[name] if isinstance(value[name], list) else [value[name]]

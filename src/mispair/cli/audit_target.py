@@ -1,0 +1,61 @@
+"""What the TARGET of `mispair audit` is: a run, or data, and then whether an encoder can judge it as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mispair.cli.options import data as data_options
+from mispair.errors import InputError
+
+
+def is_pictures(files: dict[str, Any]) -> bool:
+    """Whether TARGET is data with pictures, or what an encoder made of them: then the encoder can judge it as it is."""
+    from mispair.data.files.tar_names import is_tar_pattern
+    from mispair.data.readers.dispatch import READERS
+    from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.embed import needs_encoding
+    from mispair.workflows.embedded_before import embedded_before
+
+    path = Path(files["path"])
+    config = data_options.data_config(**files)
+    there = path.exists() or is_tar_pattern(str(path))
+    if RunFolder(path).begun or not there or not any(reader.recognises(config) for reader in READERS):
+        return False
+    try:
+        return needs_encoding(config) or embedded_before(config, texts=True).joint is not None
+    except InputError:
+        if "images" in files:
+            raise
+        return False  # data that cannot be opened as it is: --train may say more
+
+
+def refuse_data(target: str) -> None:
+    """Data where a run should be: the sentence says how to judge it. An audit's table is no data."""
+    from mispair.auditing.audit_folder import AuditFolder
+    from mispair.data.config import DataConfig
+    from mispair.data.files.tar_names import is_tar_pattern
+    from mispair.data.readers.dispatch import READERS
+    from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.embed import neither_pictures_nor_features, open_raw
+
+    if RunFolder(Path(target)).begun:
+        return
+    if AuditFolder(Path(target)).begun:
+        RunFolder(Path(target)).refuse_unless_begun()
+    config = DataConfig(path=target)
+    if target != "scenes" and not Path(target).exists() and not is_tar_pattern(target):
+        raise InputError(
+            f"{target} does not exist; expected a run folder, or data: a table, tars, a folder of pictures"
+        )
+    if any(reader.recognises(config) for reader in READERS):
+        if not target.lower().endswith(".npy") and neither_pictures_nor_features(config):
+            try:
+                open_raw(config)
+            except InputError as error:
+                with_features = f"mispair audit {target} --train --features images.npy"
+                raise InputError(f"{error}; or give features of them: {with_features}") from None
+        raise InputError(
+            f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"
+            f" with a run you have: mispair audit RUN --data {target}"
+        )

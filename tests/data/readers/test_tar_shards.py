@@ -1,0 +1,35 @@
+"""Where a sample of a tar says its caption."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mispair.data import ColumnsConfig, DataConfig, open_source
+from tests.data.picture_samples import picture, write_tar
+
+
+def _captions(folder: Path, about: dict[str, Any], column: str | None = None) -> list[str] | None:
+    members = {"a/1.png": picture(0), "a/1.json": json.dumps(about).encode()}
+    tar = write_tar(folder / "x.tar", members)
+    source = open_source(DataConfig(path=str(tar), columns=ColumnsConfig(caption=column)), "all")
+    return None if source.captions is None else list(source.captions)
+
+
+@pytest.mark.parametrize("name", ["caption", "TEXT", "text", "Title", "alt", "description"])
+def test_a_usual_name_in_any_case(tmp_path: Path, name: str) -> None:
+    assert _captions(tmp_path, {"url": "http://x", "status": "success", name: " a dog "}) == ["a dog"]
+
+
+def test_the_best_name_that_says_something(tmp_path: Path) -> None:
+    assert _captions(tmp_path, {"text": "second", "CAPTION": "first"}) == ["first"]
+    assert _captions(tmp_path, {"text": "second", "caption": ""}) == ["second"]
+
+
+def test_a_name_of_ones_own(tmp_path: Path) -> None:
+    about = {"caption_de": "ein Hund", "caption": "a dog"}
+    assert _captions(tmp_path, about, "caption_de") == ["ein Hund"]
+    assert _captions(tmp_path, {"caption": "a dog"}, "caption_de") is None
