@@ -200,7 +200,7 @@ def test_a_small_clean_set_is_learned_by_heart(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def mismatched_data():
-    return tiny_data(rate=0.5, pictures=60)
+    return tiny_data(rate=0.5, pictures=40)
 
 
 def gradients(name, data, weights, *sets, epochs=4):
