@@ -200,6 +200,22 @@ def test_captions_stand_as_they_are_read_and_long_ones_end_in_dots(tmp_path, ope
             assert shown.evaluate("e => getComputedStyle(e).direction") == ("rtl" if rtl else "ltr")
 
 
+def test_one_screen_holds_a_pair_its_proposals_and_all_answers(tmp_path, open_page):
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(f"{address}/review?reviewer=ann", width=1200, height=800)
+        for count in range(1, 40):
+            page.wait_for_selector(".card")
+            if page.locator(".card.proposed").count() and page.locator(".card.other").count():
+                break
+            page.keyboard.press("1")
+            expect(page.locator("#answered")).to_have_text(str(count))
+        assert page.locator(".card.other").count() == 1
+        for button in page.locator(".answers button").all():
+            box = button.bounding_box()
+            assert box["y"] + box["height"] <= 800
+            assert box["height"] < 60, "one line"
+
+
 def test_arrows_go_from_tile_to_tile_and_from_row_to_row(tmp_path, open_page):
     focus = "[...document.querySelectorAll('#results .tile')].indexOf(document.activeElement)"
     with serving(make_site(tmp_path)) as (address, _):

@@ -62,6 +62,11 @@ def test_every_verb_explains_itself(verb, forks):
     assert "Usage:" in done.out
 
 
+def test_extras_in_a_help_keep_their_brackets(forks):
+    """They look like markup, which is not shown."""
+    assert "'mispair[encoders]'" in forks.run("demo", "--help").out
+
+
 def test_version():
     assert mispair("--version").stdout == f"mispair {__version__}\n"
 

@@ -131,6 +131,17 @@ def test_imported_decisions_are_taken_once(log, tmp_path):
     assert json.loads(log.path.read_text().splitlines()[1])["caption"] == "a dog"
 
 
+def test_a_control_about_a_pair_does_not_take_the_place_of_its_decision(log, tmp_path):
+    """A pair may come up both as itself and as a control; the same answer to both is two answers."""
+    other = DecisionLog(tmp_path / "other.jsonl", "audit-1", 100)
+    other.decide(1, "right", "bob")
+    for minute in ("10:00", "10:05"):
+        other.decide(1, "right", "bob", control="sure", origin="control", time=minute)
+    assert merge_imported(log, other.standing) == 3
+    assert [d.control for d in log.standing] == [None, "sure", "sure"]
+    assert merge_imported(log, other.standing) == 0
+
+
 def test_what_is_imported_keeps_its_time_and_is_written_at_once(tmp_path, monkeypatch):
     log = DecisionLog(tmp_path / "a.jsonl", "audit", 50)
     for pair in range(20):

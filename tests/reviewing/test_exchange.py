@@ -9,6 +9,9 @@ import pytest
 from mispair.errors import InputError
 from mispair.reviewing.decisions import Decision
 from mispair.reviewing.exchange import read_exchange, to_bytes
+from mispair.reviewing.session import ReviewSession
+from mispair.workflows.review import export_decisions
+from tests.reviewing.audits import small_audit
 
 VERDICTS = SimpleNamespace(
     table=pa.table(
@@ -94,3 +97,14 @@ def test_a_foreign_file_is_named(tmp_path, name, content, message):
     with pytest.raises(InputError, match=message) as error:
         read_exchange(path, 3)
     assert name in str(error.value)
+
+
+def test_an_export_counts_what_it_wrote(tmp_path):
+    audit = tmp_path / "audit"
+    verdicts, _ = small_audit(50)
+    verdicts.save(audit)
+    log = ReviewSession(audit, verdicts).log
+    log.decide(1, "right", "ann")
+    log.decide(2, "wrong", "ann", control="re-paired", origin="control")
+    assert export_decisions(audit, tmp_path / "d.csv") == 2
+    assert export_decisions(audit, tmp_path / "d.json") == 1

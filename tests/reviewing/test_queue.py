@@ -29,6 +29,17 @@ def test_of_ten_places_one_is_a_control_four_random_five_useful():
     assert origins == {"control": 10, "random": 40, "useful": 50}
 
 
+def test_no_place_in_ten_tells_what_is_shown_there():
+    origins = {}
+    for name in ("ann", "bob"):
+        alone = queue()
+        origins[name] = [alone.item(name, k).origin for k in range(100)]
+    tens = [shown[start : start + 10] for shown in origins.values() for start in range(0, 100, 10)]
+    assert all(Counter(ten) == {"control": 1, "random": 4, "useful": 5} for ten in tens)
+    assert len({ten.index("control") for ten in tens}) >= 6
+    assert origins["ann"] != origins["bob"]
+
+
 def test_a_place_always_shows_the_same_pair():
     q = queue()
     first = [q.item("ann", k) for k in range(30)]

@@ -53,3 +53,19 @@ def test_an_audit_by_an_encoder_is_searched_too(photos):
     assert site.review is not None
     assert search_text(site.index, site.encoder, "blue", k=3).hits[0].caption.startswith("blue")
     assert site.audit_pairs.tolist() == list(range(24))
+
+
+def test_an_index_made_by_relative_names_is_asked_from_anywhere(photos, mispair, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(photos)
+    code, said = mispair("index", "pairs.csv", "--images", "photos", "--encoder", "colours", "-o", "index")
+    assert code == 0, said.err
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert open_site(photos / "index").pictures.read("3.png") is not None
+    data = mp.embed(photos / "pairs.csv", images=photos / "photos", encoder="colours", workers=0)
+    run = mp.train(
+        data, method="plain", epochs=1, out=photos / "run", quiet=True, options={"data.holdout": [0.05, 0.05]}
+    )
+    monkeypatch.chdir(photos)
+    assert mispair("index", run.folder, "--data", "pairs.csv", "--images", "photos", "-o", "second")[0] == 0
+    monkeypatch.chdir(photos.parent)
+    assert open_site(photos / "second").pictures.read("3.png") is not None

@@ -126,7 +126,7 @@ def export_decisions(audit: PathLike, out: PathLike, *, decisions: PathLike | No
         decisions: the decisions file; AUDIT/decisions.jsonl by default.
 
     Returns:
-        How many there are.
+        How many were written; controls, which say nothing of the data, stay out of Label Studio's JSON.
 
     Example:
         >>> mp.export_decisions("audit", "decisions.csv")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def index(
-    run: PathLike | TrainedRun | None = None,
+    run: PathLike | TrainedRun | Sequence[PathLike | TrainedRun] | None = None,
     out: PathLike = "index",
     *,
     data: PathLike | DataConfig | None = None,
@@ -38,7 +38,8 @@ def index(
     """Encode every pair once, with a run or with an encoder alone, and keep the vectors in a folder.
 
     Args:
-        run: a run folder, or what `mispair.load` gave; left out where an encoder alone is to do it.
+        run: a run folder, or what `mispair.load` gave; of a list the mean score ranks, as an ensemble (SGRAF); left out
+            where an encoder alone is to do it.
         out: the index folder; an index of the same model that is there is brought up to date, another one replaced.
         data: other data than the run's own; without a run, the pictures and captions to index.
         encoder: instead of a run: an encoder with one space for both, such as clip-b32; nothing is trained. Without a
@@ -61,6 +62,7 @@ def index(
     from mispair.progress import silent
     from mispair.workflows.index_encoder import build_encoder_index
     from mispair.workflows.index_run import build_index
+    from mispair.workflows.joined_runs import join_runs
     from mispair.workflows.other_data import like_own
 
     described = {"features": features, "ids": ids, "columns": columns, "missing": missing, "images": images}
@@ -80,7 +82,8 @@ def index(
         raise InputError("features, ids, columns, missing and images describe other data: name it with data=")
     from mispair.api.training import load
 
-    loaded = load(run) if isinstance(run, (str, os.PathLike)) else run
+    runs = run if isinstance(run, Sequence) and not isinstance(run, str) else [run]
+    loaded = join_runs([load(one) if isinstance(one, (str, os.PathLike)) else one for one in runs])
     other = None if data is None else like_own(loaded.config.data, data_section(data, described))
     build_index(loaded, Path(out), other, judged, tell or silent)
     return open_index(out)

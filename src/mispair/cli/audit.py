@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 @grouped
 def audit(
-    target: str | None = typer.Argument(None, help="A run folder, or with --train the data to train on first."),
+    target: str | None = typer.Argument(
+        None, help="A run folder; or data: pictures for an encoder to judge, with --train any to train on first."
+    ),
     second: str | None = typer.Argument(None, help="With --train: the second side's .npy, when it has no words."),
     data: str | None = typer.Option(
         None, "--data", help="Other data to judge with the run; or the table whose rows the --embeddings are."

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 @grouped
 def index(
-    source: str = typer.Argument(
-        ..., help="A run or an audit by one; pictures and captions, for an encoder; with --parquet, an index."
+    sources: list[str] = typer.Argument(
+        ...,
+        metavar="SOURCE...",
+        help="A run or an audit by one; several runs are searched together (SGRAF); pictures and captions, for an "
+        "encoder; with --parquet, an index.",
     ),
     out: Path = typer.Option(
         Path("index"), "-o", "--out", help="The index folder; made again, only what is new is encoded."
@@ -46,6 +49,8 @@ def index(
 
       mispair index runs/a -o index
 
+      mispair index runs/sgr runs/saf -o index                              the mean of both scores: SGRAF
+
       mispair index pairs.csv --images photos -o index                      nothing is trained
 
       mispair search index "two dogs in the snow"
@@ -57,11 +62,17 @@ def index(
     from mispair.cli.progress import ProgressLine
 
     described = table.section() | pictures.section()
+    source = sources[0]
+    if len(sources) > 1 and (encoder is not None or parquet is not None):
+        raise InputError(
+            f"only runs are searched together: with --encoder or --parquet name one source, not {sources[1]}"
+        )
     if parquet is not None:
         _export(Path(source), parquet)
         return
     verdicts = None if audit is None else Verdicts.load(audit)
-    if encoder is None and data is None and is_pictures({"path": source, **described}, raw=True):
+    alone = len(sources) == 1 and encoder is None and data is None
+    if alone and is_pictures({"path": source, **described}, raw=True):
         encoder = "basic"
     with ProgressLine() as progress:
         if encoder is not None:
@@ -75,15 +86,16 @@ def index(
             encoded = ""
         else:
             from mispair.workflows.index_run import build_index
+            from mispair.workflows.joined_runs import join_runs
             from mispair.workflows.trained_run import load_run
 
             if described and data is None:
                 raise InputError("features, ids, columns and images describe other data: name it with --data")
-            run = Path(source)
-            if verdicts is None and AuditFolder(run).begun:
-                verdicts = Verdicts.load(run)
-                run = _run_of(verdicts, run)
-            loaded = load_run(run)
+            runs = [Path(source) for source in sources]
+            if len(runs) == 1 and verdicts is None and AuditFolder(runs[0]).begun:
+                verdicts = Verdicts.load(runs[0])
+                runs = [_run_of(verdicts, runs[0])]
+            loaded = join_runs([load_run(run) for run in runs])
             other = None if data is None else data_options.other_data(loaded.config.data, data, described)
             made = build_index(loaded, out, other, verdicts, progress)
             manifest = made.manifest

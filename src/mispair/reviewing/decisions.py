@@ -206,11 +206,17 @@ class DecisionLog:
 
 def merge_imported(log: DecisionLog, imported: Sequence[Decision]) -> int:
     """Append decisions that came from elsewhere; how many were new (a reviewer's same answer is taken once)."""
-    known = {(d.reviewer, d.pair, d.answer, d.caption) for d in log.standing}
-    new = {(d.reviewer, d.pair, d.answer, d.caption): d for d in imported}
+    known = {_said(d) for d in log.standing}
+    new = {_said(d): d for d in imported}
     chosen = [d.model_dump(exclude={"number"}, exclude_none=True) for key, d in new.items() if key not in known]
     log.decide_all(chosen)
     return len(chosen)
+
+
+def _said(decision: Decision) -> tuple[Any, ...]:
+    """Who said what of which pair. A control is an answer of its own each time: it measures the reviewer."""
+    when = None if decision.control is None else decision.time
+    return decision.reviewer, decision.pair, decision.answer, decision.caption, decision.control, when
 
 
 def _now() -> str:

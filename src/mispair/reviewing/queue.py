@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from mispair.reviewing.decisions import Decision, ItemOrigin
 
 Rows = NDArray[np.int64]
-# What each of ten places in a row shows; the reviewer cannot know which is which.
-_CYCLE: tuple[ItemOrigin, ...] = (
-    "random", "useful", "random", "useful", "control", "useful", "random", "useful", "random", "useful",
-)  # fmt: skip
+# What ten places in a row show, in an order drawn for every ten and every reviewer: no place says which is which.
+_TEN: tuple[ItemOrigin, ...] = ("control", *("random",) * 4, *("useful",) * 5)
 _SHARED = 20  # random pairs that every reviewer sees: agreement is measured on them
 _AWAY = 600.0  # seconds after which what was laid out for a silent reviewer goes to the others
 _SURE = 0.05  # a pair below this probability may stand as a control that is right
@@ -134,6 +132,11 @@ class ReviewQueue:
         draw = np.random.default_rng([self._seed, 2, *reviewer.encode(), place])
         return draw, bool(draw.integers(2))
 
+    def _wanted(self, reviewer: str, place: int) -> ItemOrigin:
+        ten, within = divmod(place, len(_TEN))
+        order = np.random.default_rng([self._seed, 3, *reviewer.encode(), ten]).permutation(len(_TEN))
+        return _TEN[int(order[within])]
+
     def _next(self, reviewer: str, served: list[Item]) -> Item | None:
         mine = {item.pair for item in served if item.control is None}
         place = len(served)
@@ -144,7 +147,7 @@ class ReviewQueue:
         for pair in self._flagged:
             if pair not in mine:
                 return Item(pair, "useful", proposal_first=first)
-        wanted = _CYCLE[place % len(_CYCLE)]
+        wanted = self._wanted(reviewer, place)
         if wanted == "control" and self.pairs >= _SHARED:
             return self._control(draw, first)
         order: tuple[ItemOrigin, ...] = ("random", "useful") if wanted != "useful" else ("useful", "random")

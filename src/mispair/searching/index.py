@@ -53,6 +53,7 @@ class Manifest(BaseModel):
     format: Literal[1] = 1
     model: str = Field(max_length=200)  # hash of the weights that made the vectors
     source: str = Field(max_length=4096)  # the run folder or the encoder they came from
+    joined: tuple[str, ...] = Field(default=(), max_length=100)  # further run folders: the mean of all scores ranks
     data: str = Field(max_length=4096)  # where the pairs came from
     config: dict[str, Any] | None = None  # the whole data section; unset: the run's own
     encoder: str | None = Field(default=None, max_length=4096)  # the encoder that made the vectors, without a run
@@ -128,7 +129,8 @@ class Index:
 
     def __repr__(self) -> str:
         about = self.manifest
-        made_by = f"run {about.source}" if about.encoder is None else f"encoder {about.encoder}"
+        runs = " + ".join((about.source, *about.joined))
+        made_by = f"run {runs}" if about.encoder is None else f"encoder {about.encoder}"
         return (
             f"Index({str(self.folder)!r}: {len(self):,} pairs, {about.width} numbers a side, {about.kind}, {made_by})"
         )

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
+from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
@@ -46,7 +47,9 @@ class Made:
 
 def model_hash(run: TrainedRun) -> str:
     """SHA-256 of the weights and words of a run: an index of it is refused when they change."""
-    digest = hashlib.sha256(run.files.model_file.read_bytes())
+    digest = hashlib.sha256()
+    for file in run.model_files:
+        digest.update(file.read_bytes())
     if run.vocabulary is not None:
         digest.update(run.vocabulary.content_hash.encode())
     return digest.hexdigest()
@@ -74,7 +77,8 @@ def build_index(
     pairs = sum(len(part) for part in opened.values())
     manifest = Manifest(
         model=model, source=str(run.folder.resolve()), data=where(config), pairs=pairs,
-        config=config.model_dump(mode="json"), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
+        joined=tuple(str(folder.resolve()) for folder in run.folders[1:]),
+        config=found_anywhere(config), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
         sides=config.sides, rerank=_scores_finer(run, next(iter(opened.values()))),
         audit=None if verdicts is None else audit_identity(verdicts),
     )  # fmt: skip
@@ -236,6 +240,12 @@ def _judged(verdicts: Verdicts, split: str, pairs: int) -> dict[str, Any]:
         "p_mismatch": pa.array(verdicts.p_mismatch, pa.float64()),
         "audit_pair": pa.array(np.arange(pairs), pa.int64()),
     }
+
+
+def found_anywhere(config: DataConfig) -> dict[str, Any]:
+    """A data section with full paths: an index is asked from other folders than the one it was made in."""
+    values = config.model_dump(mode="json")
+    return values | full_paths(values)
 
 
 def where(config: DataConfig) -> str:

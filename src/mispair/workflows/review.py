@@ -24,11 +24,13 @@ def decisions_of(verdicts: Verdicts, path: Path) -> DecisionFile:
 
 
 def export_decisions(audit: Path, out: Path, decisions: Path | None = None) -> int:
-    """Write the standing decisions to `out`; how many."""
+    """Write the standing decisions to `out`; how many (controls stay out of Label Studio's JSON)."""
     if out.suffix.lower() not in FORMATS:
         raise InputError(f"{out}: decisions are exported as {', '.join(FORMATS)}")
     verdicts = Verdicts.load(audit)
     standing = decisions_of(verdicts, decisions or audit / FILE).standing
+    if out.suffix.lower() == ".json":
+        standing = tuple(decision for decision in standing if decision.control is None)
     content = to_bytes(standing, out.suffix.lower(), verdicts)
     write_atomically(out, lambda path: path.write_bytes(content))
     return len(standing)

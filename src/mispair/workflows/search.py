@@ -20,6 +20,7 @@ from mispair.searching.index import Index
 from mispair.searching.query import TextQuery
 from mispair.workflows.index_encoder import joint_pictures, joint_texts
 from mispair.workflows.index_run import model_hash
+from mispair.workflows.joined_runs import join_runs
 from mispair.workflows.raw_inputs import picture_features
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -187,13 +188,18 @@ def encoder_of(index: Index) -> IndexQueries:
         encoder = open_encoder(name)
         _refuse_other(index, encoder.fingerprint, f"the encoder {name} is", f"mispair index DATA --encoder {name}")
         return EncoderQueries(encoder, index)
-    folder = Path(index.manifest.source)
+    places = [_place(index, Path(folder)) for folder in (index.manifest.source, *index.manifest.joined)]
+    run = join_runs([load_run(place) for place in places])
+    model, said = model_hash(run), [str(place) for place in places]
+    _refuse_other(index, model, f"{' and '.join(said)} hold{'s' * (len(said) == 1)}", f"mispair index {' '.join(said)}")
+    return RunQueries(run, model, index)
+
+
+def _place(index: Index, folder: Path) -> Path:
+    """Where a run behind an index is: where it was, or moved together with the index."""
     for place in (folder, index.folder / "run", index.folder.parent / folder.name):
         if place.is_dir():
-            run = load_run(place)
-            model = model_hash(run)
-            _refuse_other(index, model, f"{place} holds", f"mispair index {place}")
-            return RunQueries(run, model, index)
+            return place
     raise InputError(f"the run {folder} behind {index.folder} is not there any more; search by --pair, or index again")
 
 

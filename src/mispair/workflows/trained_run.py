@@ -69,6 +69,15 @@ class TrainedRun:
         return self.files.path
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where its networks come from."""
+        return (self.folder,)
+
+    @property
+    def model_files(self) -> tuple[Path, ...]:
+        return (self.files.model_file,)
+
+    @property
     def finished(self) -> bool:
         return self.files.finished
 
