@@ -1,9 +1,9 @@
 """How does judging grow? `python -m benchmarks.scale --sizes 100000,1000000 --reference 100000 --out FOLDER`
 
 Synthetic pairs x 256 (topics, noise on both sides, 30 % re-paired) are written as two .npy, then judged from their
-memory maps, every size in a process of its own on one thread. Printed: CPU seconds, peak memory beside the maps, the
-exponent of the growth; with --reference the audit that holds everything and compares all suspects with all, and the
-share of its proposals that are the same. Results are kept in FOLDER and not measured again.
+memory maps, every size in a process of its own on one thread. Printed: CPU seconds, in all and by stage, peak memory
+beside the maps, the exponent of the growth; with --reference the audit that holds everything and compares all suspects
+with all, and the share of its proposals that are the same. Results are kept in FOLDER and not measured again.
 `--ray` measures the engine instead: the same sets by one worker and by two, the first with a slow and a failing worker
 too.
 """
@@ -111,13 +111,14 @@ def _measure(out: Path, count: int, by: str) -> None:
     files = write_pairs(out, count)
     peak = Peak()
     with peak:
-        before, started = time.process_time(), time.monotonic()
-        verdicts = _judged(files, by)
+        before, started, stages = time.process_time(), time.monotonic(), Stages()
+        verdicts = _judged(files, by, stages)
         result: dict[str, Any] = {
             "pairs": count,
             "cpu": round(time.process_time() - before, 1),
             "seconds": round(time.monotonic() - started, 1),
             "rate": round(verdicts.facts.rate, 4),
+            "stages": {what: round(seconds, 1) for what, seconds in stages.cpu.items()},
         }
     proposed = verdicts.table["proposed_caption_pair"].fill_null(-1).to_numpy()
     np.save(out / f"{by}-{count}.npy", proposed)
@@ -125,15 +126,28 @@ def _measure(out: Path, count: int, by: str) -> None:
     (out / f"{by}-{count}.json").write_text(json.dumps(result))
 
 
-def _judged(files: tuple[Path, Path], by: str) -> Any:
+def _judged(files: tuple[Path, Path], by: str, tell: Stages) -> Any:
     from mispair.auditing.quick import quick_audit_files
     from mispair.scale.judge_many import judge_many
     from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
     if by == "whole":
-        return quick_audit_files(*files)
+        return quick_audit_files(*files, tell=tell)
     subject = Subject.of_embeddings(str(files[0]), str(files[1]), None)
-    return judge_many(open_vectors(subject), about_subject(subject))
+    return judge_many(open_vectors(subject), about_subject(subject), tell)
+
+
+class Stages:
+    """CPU seconds up to each word of progress, by what it says was done."""
+
+    def __init__(self) -> None:
+        self.cpu: dict[str, float] = {}
+        self._last = time.process_time()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        now = time.process_time()
+        self.cpu[what] = self.cpu.get(what, 0.0) + now - self._last
+        self._last = now
 
 
 class Peak:

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -59,6 +60,7 @@ class Forks:
         by: signal.Signals = signal.SIGKILL,
         tear: bool = False,
         limit: float = 60.0,
+        environment: Mapping[str, str] | None = None,
     ) -> Ran:
         """`mispair ARGUMENTS`.
 
@@ -67,12 +69,13 @@ class Forks:
             kill_at: the write, from 1, at which it is killed `by` a signal.
             tear: whether the file that was to be renamed then is left half as long, as if killed while writing it.
             limit: seconds after which it is ended as hung.
+            environment: variables that differ from those of the tests.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         order = {
             "arguments": list(map(str, arguments)), "folder": str(folder or ""), "kill_at": kill_at, "by": int(by),
-            "tear": tear, "limit": limit,
+            "tear": tear, "limit": limit, "environment": dict(environment or {}),
         }  # fmt: skip
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -116,6 +119,7 @@ def _child(order: dict[str, Any], main: Any, out: Path, err: Path, writes: Path)
     code: object = 1
     try:
         os.setsid()
+        os.environ.update(order["environment"])
         for target, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND), target)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

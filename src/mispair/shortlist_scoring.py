@@ -6,19 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_allowed: ContextVar[bool] = ContextVar("shortlists_allowed", default=False)
+_epoch: ContextVar[int | None] = ContextVar("epoch_of_shortlists", default=None)
 
 
 @contextmanager
-def allow_shortlists() -> Iterator[None]:
-    """Inside, a model with a shortlist scores its candidates only; outside, every cell is scored by the full model."""
-    token = _allowed.set(True)
+def allow_shortlists(epoch: int) -> Iterator[None]:
+    """Inside, a model with a shortlist scores its candidates only; outside, every cell is scored by the full model.
+
+    epoch: the one it is learning in, from 0.
+    """
+    token = _epoch.set(epoch)
     try:
         yield
     finally:
-        _allowed.reset(token)
+        _epoch.reset(token)
 
 
-def shortlists_allowed() -> bool:
-    """Whether `allow_shortlists` is in force here."""
-    return _allowed.get()
+def epoch_of_shortlists() -> int | None:
+    """The epoch that `allow_shortlists` is in force in here; None: it is not."""
+    return _epoch.get()

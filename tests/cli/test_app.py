@@ -62,6 +62,11 @@ def test_every_verb_explains_itself(verb, forks):
     assert "Usage:" in done.out
 
 
+def test_extras_in_a_help_keep_their_brackets(forks):
+    """They look like markup, which is not shown."""
+    assert "'mispair[encoders]'" in forks.run("demo", "--help").out
+
+
 def test_version():
     assert mispair("--version").stdout == f"mispair {__version__}\n"
 
@@ -144,3 +149,12 @@ def test_an_empty_path_is_not_the_present_folder(arguments, tmp_path, monkeypatc
     assert ran.code == 2
     assert "is empty; is a variable of your shell not set?" in ran.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["check", "embed", "audit", "train"])
+def test_tars_that_the_shell_spelled_out_are_told_apart_from_two_sides(verb, monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, verb, "s/0.tar", "s/1.tar", "s/2.tar", "-o", "x.tar")
+    assert ran.code == 2
+    assert "the pattern in quotes, as in 'shards/*.tar'" in ran.err
+    one = run(monkeypatch, capsys, verb, "s/0.tar", "-o", "x.tar")
+    assert "in quotes" not in one.err

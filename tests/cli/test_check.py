@@ -281,6 +281,22 @@ def test_the_share_of_rare_words_is_said(tmp_path: Path, mispair: Run) -> None:
     assert "fewer than 4 times" in text
 
 
+def test_rare_words_of_pictures_are_a_note_where_an_encoder_reads_the_captions(
+    tmp_path: Path, mispair: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of good pictures is clean: training does not learn its words, unless asked to."""
+    write_pictures(tmp_path, [f"{k}.png" for k in range(100)])
+    path = write_lines(
+        tmp_path / "p.csv", ["file_name,caption", *(f"{k}.png,word{k} other{k} a dog" for k in range(100))]
+    )
+    ran = mispair("check", path)
+    assert ran.code == 0, ran.out
+    assert "50% of all words (200 of 202 different ones)" in ran.out
+    assert "where words are learned (--texts words, --cells); below 50,000 pairs the encoder" in ran.out
+    monkeypatch.setattr("mispair.data.inspection.check.FEW_PAIRS", 100)
+    assert "rare words" in findings(mispair("check", path, "--json"))
+
+
 def test_captions_are_long_only_beyond_what_training_reads(tmp_path: Path, mispair: Run) -> None:
     lines = captions(35)
     lines[9] = "dog " * 200

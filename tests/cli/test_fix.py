@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mispair.auditing.facts import Facts
+from mispair.auditing.fixing.actions import ACTIONS
 from mispair.auditing.verdict_table import SCHEMA
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, NoiseConfig, ScenesConfig, open_split
@@ -126,14 +127,27 @@ def test_pairs_nobody_judged_are_counted_apart(tmp_path: Path, mispair: Run) -> 
     assert "10 pairs" not in ran.out, "eleven are back"
 
 
-def test_pairs_beyond_a_limit_are_told(tmp_path: Path, mispair: Run) -> None:
+@pytest.mark.parametrize("action", ACTIONS)
+def test_pairs_beyond_a_limit_are_told(tmp_path: Path, mispair: Run, action: str) -> None:
     folder = precomp(tmp_path / "data", splits=("train", "dev"))
     config = DataConfig(path=str(folder), min_count=1, limit=4)
     audit = audit_of(tmp_path / "audit", config, "train")
-    ran = mispair("fix", audit, "--action", "drop", "-o", tmp_path / "fixed")
-    assert "15 more pairs lie beyond the limit up to which was judged, and are not in" in " ".join(ran.out.split())
+    out = " ".join(mispair("fix", audit, "--action", action, "-o", tmp_path / "fixed").out.split())
+    assert "up to data.limit. 15 pairs after it, not judged, are left out of" in out
+    assert out.find("Expect ") < out.index("data.limit"), "what is expected is said of the pairs that were written"
     audit = audit_of(tmp_path / "whole", config.model_copy(update={"limit": None}), "train")
-    assert "beyond the limit" not in mispair("fix", audit, "--action", "drop", "-o", tmp_path / "all").out
+    assert "data.limit" not in mispair("fix", audit, "--action", action, "-o", tmp_path / "all").out
+
+
+@pytest.mark.parametrize(("action", "why"), [("drop", "no pair is above 0.95"), ("swap", "no exchange would mend two")])
+def test_a_fix_that_changes_nothing_says_so(tmp_path: Path, mispair: Run, action: str, why: str) -> None:
+    folder = precomp(tmp_path / "data", splits=("train", "dev"))
+    audit = audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train")
+    out = mispair(
+        "fix", audit, "--action", action, "--threshold", "0.95", "--min-gain", "0.6", "-o", tmp_path / "fixed"
+    ).out
+    assert f"Nothing was changed: {why}" in " ".join(out.split())
+    assert "Expect " not in out, "it is what it was before"
 
 
 def test_what_a_drop_leaves_is_not_known_where_the_audit_could_not_tell(tmp_path: Path, mispair: Run) -> None:

@@ -149,7 +149,7 @@ def test_any_share_of_noise_runs(tmp_path, name, rate):
 @pytest.mark.parametrize("name", list(method_presets()))
 def test_every_method_trains_every_backbone(tmp_path, name, backbone):
     """Small batches, in which a part of a batch may be a single image."""
-    sets = ("data.limit=7", "data.dev_limit=4", "data.noise.rate=0.5", "train.batch_size=16", "train.epochs=2")
+    sets = ("data.limit=4", "data.dev_limit=4", "data.noise.rate=0.5", "train.batch_size=16", "train.epochs=2")
     sim = () if backbone == "imram" else ("model.sim=8",)
     assembly, progress = train(tmp_path, name, *sets, f"model.name={backbone}", "model.embed=16", *sim)
     assert np.isfinite(progress.best)
@@ -200,7 +200,7 @@ def test_a_small_clean_set_is_learned_by_heart(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def mismatched_data():
-    return tiny_data(rate=0.5, pictures=60)
+    return tiny_data(rate=0.5, pictures=40)
 
 
 def gradients(name, data, weights, *sets, epochs=4):

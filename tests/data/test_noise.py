@@ -158,6 +158,16 @@ def test_repeat_shows_one_caption_with_many_images(tmp_path: Path) -> None:
     assert read.hash == index.hash != noise_hash(table.image_rows)
 
 
+def test_repeat_draws_from_as_many_captions_as_asked_for() -> None:
+    table = pairs(400, 2)
+    index = make_index(table, NoiseConfig(rate=0.5, repeat=5, seed=1))
+    changed = index.texts != table.text_rows
+    assert 380 <= changed.sum() <= 400, "half of 800 pairs, less those that drew their own caption"
+    values, counts = np.unique(index.texts[changed], return_counts=True)
+    assert len(values) == 5
+    assert counts.min() > 40, "each about as often as the others"
+
+
 def test_truth_survives_noise_on_noise() -> None:
     table = corrupt(corrupt(pairs(), 0.5, "image", rng(1)), 0.5, "caption", rng(2))
     assert table.truth is not None

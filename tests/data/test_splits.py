@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,25 @@ def test_noise_moves_train_and_nothing_else(tmp_path: Path) -> None:
         data = open_split(noisy, split)
         assert data.noise_hash is None
         assert np.array_equal(data.table.image_rows, np.repeat(np.arange(7), 5))
+
+
+@pytest.mark.parametrize("kind", [{"protocol": "image"}, {"protocol": "caption"}, {"shift": 1}])
+def test_a_dev_split_as_noisy_as_train_takes_the_given_pairs_for_right(tmp_path: Path, kind: dict[str, Any]) -> None:
+    config = folder_config(tmp_path, noise=NoiseConfig(rate=1.0, seed=1, dev=True, oracle=True, **kind))
+    dev, test, clean = open_split(config, "dev"), open_split(config, "test"), open_split(folder_config(tmp_path), "dev")
+    assert dev.noise_hash is not None
+    assert test.noise_hash is None
+    assert len(dev) == 35, "an oracle of the train pairs chooses its epoch by a dev as it is"
+    assert np.array_equal(dev.owners[dev.table.text_rows], dev.table.image_rows)
+    assert not np.array_equal(dev.owners, clean.owners)
+    assert np.array_equal(dev.image_of_text, clean.image_of_text)
+    assert np.array_equal(test.owners, test.image_of_text)
+
+
+@pytest.mark.parametrize("kind", [{"index": "i.npy"}, {"repeat": 1, "rate": 0.5}])
+def test_noise_that_dev_cannot_have_is_refused(kind: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="mismatches of dev are drawn or shifted"):
+        NoiseConfig(dev=True, **kind)
 
 
 def test_an_index_file_is_the_draw_it_came_from(tmp_path: Path) -> None:

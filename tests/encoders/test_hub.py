@@ -10,9 +10,14 @@ import pytest
 import torch
 from PIL import Image
 
+from mispair.encoders.cache import open_table
+from mispair.encoders.hub import HubEncoder
 from mispair.encoders.pipeline import PictureItem, encode_pictures, encode_texts
 from mispair.encoders.registry import open_encoder
+from mispair.encoders.weights import find_weights
 from mispair.errors import InputError
+from tests.colours import write_colours
+from tests.data.samples import run
 from tests.pictures.samples import colours, saved
 
 transformers = pytest.importorskip("transformers")
@@ -192,6 +197,31 @@ def test_bfloat16_is_near_and_has_a_cache_of_its_own(folder):
     assert (cosine > 0.95).all()
 
 
+def test_bfloat16_where_it_pays_is_an_accelerator_that_has_it(folder, monkeypatch: pytest.MonkeyPatch):
+    weights = find_weights(str(folder("clip")))
+    made = {}
+    for has_it in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda has_it=has_it: has_it)
+        for device in ("cuda:1", "cpu", "mps"):
+            made[has_it, device] = HubEncoder("clip", weights, device=device).fingerprint
+    whole, half = (HubEncoder("clip", weights, precision=p).fingerprint for p in ("float32", "bfloat16"))
+    assert {key for key, fingerprint in made.items() if fingerprint == half} == {(True, "cuda:1")}
+    assert set(made.values()) == {whole, half}
+
+
+@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2"])
+def test_pairs_are_judged_without_training_and_it_is_said(
+    folder, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MISPAIR_CACHE", str(tmp_path / "cache"))
+    table = write_colours(tmp_path, 40)
+    place = ("--images", tmp_path / "photos", "--encoder", folder(family), "-o", tmp_path / "audit")
+    ran = run(monkeypatch, capsys, "audit", table, *place)
+    assert ran.code == 0, ran.err
+    assert f"judged by the encoder '{folder(family)}' alone: nothing is trained on this data" in ran.err
+    assert "of 40 pairs" in ran.out
+
+
 def test_the_fingerprint_is_of_the_content(folder, tmp_path: Path):
     copy = tmp_path / "copy"
     hubs.clip(copy)
@@ -265,6 +295,12 @@ def test_a_snapshot_in_the_cache_is_used_and_its_commit_recorded(tmp_path: Path,
     monkeypatch.setattr(huggingface_hub, "snapshot_download", cached)
     encoder = open_encoder("somebody/clip", device="cpu")
     assert encoder.revision == commit
+    assert encoder.name == f"somebody/clip@{commit}", "what a run or a folder of features keeps"
+    again = open_encoder(encoder.name, device="cpu")
+    assert (again.name, again.fingerprint) == (encoder.name, encoder.fingerprint)
+    by_branch = open_encoder("somebody/clip@main", device="cpu")
+    folders = {open_table(tmp_path, one, "images", "vector").folder for one in (encoder, again, by_branch)}
+    assert (by_branch.name, len(folders)) == (encoder.name, 1)
     assert images(encoder, "vector")["vector"].values.shape == (3, 8)
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.colours import write_colours
 from tests.data.samples import listing, precomp, write_lines
-from tests.forks import Forks
+from tests.forks import Forks, Ran
 from tests.synthetic import TINY
 
 SETS = [
@@ -119,3 +120,35 @@ def test_a_killed_command_can_be_given_again(
         assert sorted(listing(out)) == expected, moment
         left = {path.name for path in tmp_path.iterdir()} - {"whole", *(f"killed-{k}" for k in range(writes + 1))}
         assert not left, (moment, left)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_pictures_that_are_encoded_trained_on_and_judged_in_one_go(kills: int, forks: Forks, tmp_path: Path) -> None:
+    """Killed while it encodes, trains or judges: the same command goes on, to the same bits."""
+    table = write_colours(tmp_path, 40, 4)
+    encode = ("--images", tmp_path / "photos", "--texts", "words", "--batch", 8, "--workers", 0)
+    options = (*encode, "--train", "--epochs", 2, "--folds", 0, "--set", "data.min_count=1", "--set", "model.embed=16")
+
+    def run(number: int, kill_at: int | None = None) -> Ran:
+        place = tmp_path / f"place-{number}"
+        place.mkdir(exist_ok=True)
+        return forks.run(
+            "audit", table, *options, "-o", place / "audit", folder=place, kill_at=kill_at, limit=300,
+            environment={"MISPAIR_CACHE": str(place / "cache")},
+        )  # fmt: skip
+
+    def made(number: int) -> dict[str, object]:
+        place = tmp_path / f"place-{number}"
+        rows = {name: content for name, content in listing(place / "cache").items() if name.endswith((".bin", ".npy"))}
+        return {**rows, **_timeless(place / "audit/run"), "audit": listing(place / "audit")["audit.parquet"]}
+
+    ran = run(0)
+    assert ran.code == 0, ran.err
+    rng = np.random.default_rng(kills)
+    for number in range(1, kills + 1):
+        moment = 1 + int(rng.integers(ran.writes))
+        assert run(number, moment).code == -signal.SIGKILL, moment
+        again = run(number)
+        assert again.code == 0, (moment, again)
+        assert made(number) == made(0), moment
+        assert not list((tmp_path / f"place-{number}").rglob(".*.tmp")), moment

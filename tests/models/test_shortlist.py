@@ -7,6 +7,7 @@ import torch
 from pydantic import ValidationError
 
 from mispair.models.candidate_cells import candidate_cells, completed, worth_it
+from mispair.models.finegrained import STEEP
 from mispair.models.sgr import SGRConfig
 from mispair.models.stand_in import lesson
 from mispair.shortlist_scoring import allow_shortlists
@@ -71,7 +72,7 @@ def test_candidates_have_the_scores_and_gradients_of_the_grid():
         torch.manual_seed(1)
         pictures, texts = sides(model)
         if short:
-            with allow_shortlists():
+            with allow_shortlists(epoch=2):
                 logits = model.similarity(pictures, texts)
         else:
             logits = model.similarity(pictures, texts)
@@ -91,8 +92,24 @@ def test_a_model_that_is_judged_scores_everything():
     pictures, texts = sides(model)
     with torch.no_grad():
         assert torch.equal(model.similarity(pictures, texts), plain.similarity(pictures, texts))
-        with allow_shortlists():
+        with allow_shortlists(epoch=2):
             assert not torch.allclose(model.similarity(pictures, texts), plain.similarity(pictures, texts))
+
+
+def test_before_the_shortlist_means_are_compared_and_the_full_model_rests():
+    torch.manual_seed(0)
+    model = tiny("sgr", shortlist=2, shortlist_after=3, stand_in=8).train()
+    pictures, texts = sides(model)
+    with allow_shortlists(epoch=2):
+        logits = model.similarity(pictures, texts)
+        some = torch.tensor([0, 5]), torch.tensor([7, 5])
+        torch.testing.assert_close(model.paired(pictures, texts, *some), logits[some])
+    mean = [torch.stack([v[m].mean(0) for v, m in zip(e.values, e.mask, strict=True)]) for e in (pictures, texts)]
+    torch.testing.assert_close(logits, STEEP * torch.cosine_similarity(mean[0][:, None], mean[1], dim=-1))
+    logits.diagonal().sum().backward()
+    assert model.local_map.weight.grad is None
+    assert model.stand_in.image.weight.grad.abs().sum() > 0
+    assert sum(p.grad is not None for p in model.parameters()) > 4, "the encoders and the stand-in learn"
 
 
 def test_small_grids_are_scored_whole():

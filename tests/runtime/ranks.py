@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "l2rm-vse": SPLIT,
     "l2rm-sgr": (*SPLIT, *FINE),
     "plain-sgr": (*TRIPLET, *FINE),
+    "plain-sgr-shortlist": ("method.loss=infonce", *FINE, "model.shortlist=1", "model.shortlist_after=1"),
     "l2rm-imram": SPLIT,
     "gsc-saf": (*FINE, "model.bn=batch"),
     "rcl-saf": FINE,
@@ -61,7 +62,7 @@ class WatchedEngine(Engine):
 
 def main(folder: Path) -> None:
     for name, sets in CASES.items():
-        method, model = name.split("-")
+        method, model = name.split("-")[:2]
         config = load_config(None, [f"method.name={method}", f"model.name={model}", *SETS, *sets])
         engine = WatchedEngine(config.engine)
         train(config, folder / name, engine=engine, summarize=False)

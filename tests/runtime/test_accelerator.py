@@ -8,6 +8,7 @@ from mispair.evaluation_mode import evaluation_mode
 from mispair.methods import build_method, method_names, method_preset
 from mispair.models import build_model, model_preset
 from mispair.models.dual import DualConfig
+from mispair.models.sgr import SGR
 from mispair.models.sizes import InputSizes
 from mispair.retrieval.scoring import score_grid
 from mispair.runtime.engine import Engine, EngineConfig
@@ -112,9 +113,15 @@ def test_vse_reads_nothing_in_a_step(changes, one_batch, monkeypatch):
 
 def test_chunks_and_shortlists_read_nothing(one_batch, monkeypatch):
     config = method_preset("plain").model_copy(update={"loss": "infonce"})
+    ways = []
+    for way in ("_by_means", "_shortlisted"):
+        known = getattr(SGR, way)
+        monkeypatch.setattr(SGR, way, lambda *given, way=way, known=known: (ways.append(way), known(*given))[1])
     with pretended(monkeypatch):
-        make = lambda: build_model(small("sgr", shortlist=1), input_sizes(one_batch)).to(META)  # noqa: E731
-        epochs(build_method(config, make, BATCH), one_batch, engine(chunk=16), 1)
+        make = lambda: build_model(small("sgr", shortlist=1, shortlist_after=1), input_sizes(one_batch)).to(META)  # noqa: E731
+        epochs(build_method(config, make, BATCH), one_batch, engine(chunk=16), 2)
+    assert ways == ["_by_means"] * (len(ways) // 2) + ["_shortlisted"] * (len(ways) // 2), "an epoch of each"
+    assert ways
 
 
 def test_dual_reads_nothing_in_a_step(monkeypatch):

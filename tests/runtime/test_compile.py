@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from mispair.functional.mixture import fit_mixture
 from mispair.functional.transport import partial_transport
 from mispair.methods import build_method, method_preset
 from mispair.models import build_model, model_preset
@@ -39,3 +40,14 @@ def test_transport_keeps_its_precision_in_mixed_precision():
         mixed = partial_transport(cost, 0.3, 0.03).plan
     assert mixed.dtype == torch.float32
     assert torch.equal(mixed, exact)
+
+
+@pytest.mark.parametrize("family", ["beta", "gaussian"])
+def test_the_mixture_keeps_its_precision_in_mixed_precision(family):
+    rng = torch.Generator().manual_seed(0)
+    losses = torch.cat([torch.rand(300, generator=rng) * 0.4, 0.5 + torch.rand(200, generator=rng) * 0.5])
+    exact = fit_mixture(losses, family)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = fit_mixture(losses, family)
+        posterior = mixed.posterior_mismatched(losses)
+    assert torch.equal(posterior, exact.posterior_mismatched(losses))

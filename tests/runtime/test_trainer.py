@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from mispair.atomic import write_atomically
+from mispair.errors import InputError
 from mispair.runtime import checkpoint
 from mispair.runtime.journal import Journal
 from mispair.runtime.randomness import Streams
@@ -137,6 +138,13 @@ def test_resume_with_other_data_or_configuration_is_refused(tmp_path):
 def test_fewer_pairs_than_a_batch_get_one_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"has 390 pairs, fewer than one batch of 512; set a smaller train.batch_size"):
         run(tmp_path, "train.batch_size=512")
+
+
+def test_processes_that_do_not_divide_the_batch_get_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("mispair.runtime.engine._join", lambda device: (0, 2))
+    with pytest.raises(InputError, match=r"train.batch_size=15 does not divide among 2 processes; 14 would"):
+        train(tiny_config("train.batch_size=15"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 class TestCheckpoint:

@@ -70,6 +70,10 @@ def test_a_run_judges_in_shards(tmp_path, mispair):
     assert three.table.equals(one.table)
     assert three.facts.learned
     assert three.facts.run == str(tmp_path / "run")
+    train(tiny_config("data.noise={rate: 0.4}", "train.epochs=1", "data.scenes.pictures=160"), tmp_path / "other")
+    ran = mispair("audit", tmp_path / "other", "--shard", "1/3", "--statistics", tmp_path / "s3")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "of vectors of another model" in ran.err
 
 
 def test_embedding_in_shards_gives_the_folder_of_one(tmp_path, mispair, monkeypatch):

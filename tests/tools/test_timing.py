@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.timing import Case, measure
+import time
+
+import pytest
+from benchmarks import timing
+from benchmarks.timing import Case, Timing, measure
 
 
 class Machine:
@@ -37,5 +41,30 @@ def test_what_is_lost_stays_lost():
 
 def test_where_the_floor_is_reached_nothing_is_added():
     machine = Machine(ours=[1], reference=[3])
-    timing = measure(machine.case(floor=2, repeats=3))
-    assert (timing.ours, timing.reference, machine.runs["reference"]) == (1, 3, 4)
+    found = measure(machine.case(floor=2, repeats=3))
+    assert (found.ours, found.reference, machine.runs["reference"]) == (1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("clock", "ratio", "others", "broken"),
+    [
+        (time.process_time, 1.5, 0.0, True), (time.process_time, 1.5, 1.0, True), (time.process_time, 1.8, 0.0, False),
+        (time.perf_counter, 1.5, 0.0, True), (time.perf_counter, 1.5, 1.0, False), (time.perf_counter, 1.8, 1.0, False),
+    ],
+)  # fmt: skip
+def test_only_a_clock_that_ran_for_others_too_is_no_judge(clock, ratio, others, broken):
+    case = Case("path", "other", 1.7, lambda: None, lambda: None, clock=clock)
+    assert Timing(1.0, ratio, others=others).broken(case) is broken
+
+
+def test_what_others_used_is_told(monkeypatch, tmp_path):
+    machine, used = Machine(ours=[1], reference=[3]), iter([100.0, 100.0 + 1e6])
+    with monkeypatch.context() as patched:
+        patched.setattr(timing, "used_by_others", lambda: next(used))
+        assert measure(machine.case(floor=2)).others > 1
+    monkeypatch.setattr(timing, "STAT", tmp_path / "stat")
+    assert timing.used_by_others() == 0, "not every system tells"
+    (tmp_path / "stat").write_text("cpu  300 200 100 7777777 8888888 10 20 30 0 0\ncpu0 1 2 3\n")
+    monkeypatch.setattr(timing.os, "sysconf", lambda name: 10)
+    monkeypatch.setattr(timing.time, "process_time", lambda: 6.0)
+    assert timing.used_by_others() == 60

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 @grouped
 def audit(
-    target: str | None = typer.Argument(None, help="A run folder, or with --train the data to train on first."),
+    target: str | None = typer.Argument(
+        None, help="A run folder; or data: pictures for an encoder to judge, with --train any to train on first."
+    ),
     second: str | None = typer.Argument(None, help="With --train: the second side's .npy, when it has no words."),
     data: str | None = typer.Option(
         None, "--data", help="Other data to judge with the run; or the table whose rows the --embeddings are."
@@ -149,6 +151,8 @@ def audit(
                 run = _train(files, said, out / "run") if train else Path(target)
                 verdicts = _judge(run, data, described, split, folds, truth_column or truth, progress)
     verdicts.save(out)
+    judged = verdicts.facts.data.get("config")
+    encode_options.tell_failed(judged.get("features") if isinstance(judged, dict) else None, out)
     if csv:
         verdicts.to_csv(out / "audit.csv")
     print_verdicts(verdicts, out, budget, as_json)
@@ -235,23 +239,28 @@ def _judge(
 
 
 def _train(files: dict[str, Any], training: dict[str, Any], folder: Path) -> Path:
+    """Train into `folder`, or go on where the same command was stopped or killed."""
     from rich.console import Console
 
+    from mispair.config.load import dump_config, load_config
     from mispair.runtime.engine import leads
     from mispair.runtime.run_folder import RunFolder
     from mispair.workflows.train import train
 
-    if RunFolder(folder).begun:
-        raise InputError(f"{folder} already holds a run; audit it with: mispair audit {folder}")
+    run = RunFolder(folder)
     console = Console(stderr=True, quiet=not leads())
     config = train_options.configure(console, files, training)
-    result = train(config, folder, console=console)
-    if not result.leads:  # one process judges and writes
-        raise typer.Exit
-    if result.stopped:
-        console.print(
-            f"Stopped and saved. Go on with: mispair train --resume {folder}, then: mispair audit {folder}",
-            markup=False,
+    begun = run.begun
+    if begun and dump_config(config, folder) != dump_config(load_config(run.config_file), folder):
+        raise InputError(
+            f"{folder} already holds a run, of another configuration; audit it with: mispair audit {folder}, or choose"
+            " another folder with -o"
         )
-        raise typer.Exit(130)
+    if not (begun and run.finished):
+        result = train(config, folder, resume=begun, console=console)
+        if result.leads and result.stopped:
+            console.print("Stopped and saved. Go on with the same command.", markup=False)
+            raise typer.Exit(130)
+    if not leads():  # one process judges and writes
+        raise typer.Exit
     return folder

@@ -19,15 +19,12 @@ def is_pictures(files: dict[str, Any]) -> bool:
 
     path = Path(files["path"])
     config = data_options.data_config(**files)
+    if path.suffix.lower() == ".npy":  # an array is no picture, and alone it is one side of the pairs
+        return False
     there = path.exists() or is_tar_pattern(str(path))
     if RunFolder(path).begun or not there or not any(reader.recognises(config) for reader in READERS):
         return False
-    try:
-        return needs_encoding(config) or embedded_before(config, texts=True).joint is not None
-    except InputError:
-        if "images" in files:
-            raise
-        return False  # data that cannot be opened as it is: --train may say more
+    return needs_encoding(config) or embedded_before(config, texts=True).joint is not None
 
 
 def refuse_data(target: str) -> None:

@@ -13,6 +13,8 @@ from mispair.counted import counted
 if TYPE_CHECKING:
     from mispair.data.inspection.check import Inspection
 
+SHOWN = 20  # of the pictures that cannot be used
+
 
 @grouped
 def check(
@@ -101,8 +103,18 @@ def _print_tables(inspection: Inspection) -> None:
         console.print(
             f"[yellow]{escape(finding.kind)}[/yellow] ({finding.count:,}): {escape(finding.text)}", highlight=False
         )
+    for line in _unusable(inspection):
+        console.print(escape(line), highlight=False)
     total = len(inspection.findings)
     console.print("[green]clean: no findings" if not total else counted(total, "finding"))
+
+
+def _unusable(inspection: Inspection) -> list[str]:
+    """The pictures that are missing or broken, one a line with the reason."""
+    whole = {name: reason for split in inspection.splits for name, reason in split.unusable.items()}
+    lines = [f"  {name.encode(errors='replace').decode()}: {reason}" for name, reason in whole.items()]
+    more = [f"  ... and {len(lines) - SHOWN:,} more; --json lists all"] if len(lines) > SHOWN else []
+    return lines[:SHOWN] + more
 
 
 def _rows(inspection: Inspection) -> list[tuple[str, list[str]]]:

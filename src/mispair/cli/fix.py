@@ -114,15 +114,10 @@ def _fix(
     console.print(
         f"{fixed.kept:,} of {fixed.pairs:,} pairs written to {out}, {fixed.changed:,} with another caption{weighted}."
     )
-    if fixed.unjudged:
-        others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
-        console.print(f"{fixed.unjudged:,} more {others}.")
-    if fixed.beyond:
-        console.print(
-            f"{counted(fixed.beyond, 'more pair lies', 'more pairs lie')} beyond the limit up to which was judged, and"
-            f" {either(fixed.beyond, 'is', 'are')} not in {out}: audit without a limit to keep them."
-        )
-    if action in CHOOSING and fixed.wrong is not None:
+    if action in CHOOSING and fixed.kept == fixed.pairs and not fixed.changed:
+        why = "no exchange would mend two pairs" if action == "swap" else f"no pair is above {threshold:g}"
+        console.print(f"Nothing was changed: {why}.")
+    elif action in CHOOSING and fixed.wrong is not None:
         # What people decided moves every probability, so before and after are told by the same ones.
         before = verdicts.facts.rate if decisions is None else float(verdicts.p_mismatch.mean())
         new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
@@ -131,6 +126,15 @@ def _fix(
         console.print(advise(verdicts))
     elif action == "drop" and fixed.wrong is None:
         console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
+    if fixed.unjudged:
+        others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
+        console.print(f"{fixed.unjudged:,} more {others}.")
+    if fixed.beyond:
+        console.print(
+            f"The audit went up to data.limit. {counted(fixed.beyond, 'pair')} after it, not judged,"
+            f" {either(fixed.beyond, 'is', 'are')} left out of {out}; to keep them, judge all of the split first:"
+            " mispair audit RUN --data DATA"
+        )
     console.print(f"Train on it: mispair train {fixed.train}")
     console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")
 

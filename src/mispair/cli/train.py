@@ -99,6 +99,7 @@ def train(
     result = train_run(chosen, folder, resume=resume is not None, console=console, board=True)
     if not result.leads:
         return
+    encode_options.tell_failed(chosen.data.features, folder)
     if result.stopped:
         console.print(f"Stopped and saved. Go on with: mispair train --resume {folder}", markup=False)
         raise typer.Exit(130)

@@ -9,10 +9,11 @@ from pydantic import Field, model_validator
 from mispair.section import Section
 
 Protocol = Literal["image", "caption"]
+FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
 
 
 class NoiseConfig(Section):
-    """Mismatches made on purpose in the train split; the other splits stay as they are.
+    """Mismatches made on purpose in the train split, and with `dev` in that one too; test stays as it is.
 
     One of: a drawn permutation (`protocol`), a `shift`, a `repeat`, or an `index` file.
     """
@@ -23,7 +24,8 @@ class NoiseConfig(Section):
     index: str | None = None  # a published or saved index file instead of a draw
     shift: int = 0  # captions off by this many rows ...
     start: int | None = Field(default=None, ge=0)  # ... from this pair on; unset: the last `rate` share of the pairs
-    repeat: bool = False  # one caption shown with a `rate` share of the pairs
+    repeat: int = Field(default=0, ge=0)  # so many captions, drawn once, shown with a `rate` share of the pairs
+    dev: bool = False  # the same rate and kind in dev, so that the best epoch is chosen by pairs as bad as train's
     oracle: bool = False  # leave the mismatched pairs out: what a training that knew the truth would see
 
     @model_validator(mode="after")
@@ -33,6 +35,8 @@ class NoiseConfig(Section):
             raise ValueError(f"noise can be one of index, shift and repeat, not {' and '.join(kinds)}")
         if self.index and self.rate:
             raise ValueError("an index file fixes the noise: leave the rate out")
+        if self.dev and (self.index or self.repeat):
+            raise ValueError("mismatches of dev are drawn or shifted: leave out dev, or index and repeat")
         if self.start is not None and not self.shift:
             raise ValueError("start says where a shift begins: give shift too")
         if self.start is not None and self.rate:

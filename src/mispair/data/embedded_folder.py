@@ -6,17 +6,22 @@ features_ids.txt     which picture each row is
 texts.npy            (M, d) one vector per caption, where the encoder knows texts
 joint.npy            (I, d) the pictures in the space of texts.npy, where the encoder has one for both sides
 encoder.json         what made them
-failed.csv           pictures that could not be had or encoded, and why; only where there are some
+failed.csv           pictures that could not be had or encoded, and why; only where there are some; a copy lies
+                     in the folder of every run and audit that did without them
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from mispair.atomic import write_atomically
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
 
@@ -64,6 +69,14 @@ class EmbeddedFolder:
     def failed_file(self) -> Path:
         return self.path / FAILED
 
+    def reasons(self) -> dict[str, str]:
+        """Why each picture that failed did, by its name as failed.csv has it; nothing where there is no such file."""
+        try:
+            with self.failed_file.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+                return {row["name"]: row["reason"] for row in csv.DictReader(file) if row.get("name")}
+        except (OSError, KeyError, csv.Error):
+            return {}
+
     @property
     def begun(self) -> bool:
         """Whether `mispair embed` wrote this folder, whole or not."""
@@ -77,3 +90,12 @@ class EmbeddedFolder:
             return MadeBy(str(said["encoder"]), said["output"] == "cells")
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{about} is damaged; embed the data again") from None
+
+
+def copy_failed(features: str | None, folder: Path) -> Path | None:
+    """Copy the list of pictures that `features` does without into a folder of results; None where it lacks none."""
+    listed = None if features is None else EmbeddedFolder(Path(features).parent).failed_file
+    if listed is None or not listed.is_file():
+        return None
+    write_atomically(folder / FAILED, partial(shutil.copyfile, listed))
+    return folder / FAILED

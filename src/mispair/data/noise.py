@@ -57,9 +57,9 @@ def shift(table: PairTable, by: int, start: int) -> PairTable:
     return apply(table, shift_index(table, by, start))
 
 
-def repeat(table: PairTable, rate: float, rng: Rng) -> PairTable:
-    """One caption shown with a `rate` share of the pairs."""
-    return apply(table, repeat_index(table, rate, rng))
+def repeat(table: PairTable, rate: float, rng: Rng, captions: int = 1) -> PairTable:
+    """`captions` of the table shown with a `rate` share of the pairs."""
+    return apply(table, repeat_index(table, rate, rng, captions))
 
 
 def apply(table: PairTable, index: NoiseIndex) -> PairTable:
@@ -76,7 +76,7 @@ def make_index(table: PairTable, config: NoiseConfig) -> NoiseIndex:
         start = len(table) - chosen_count(len(table), config.rate) if config.start is None else config.start
         return shift_index(table, config.shift, start)
     if config.repeat:
-        return repeat_index(table, config.rate, rng)
+        return repeat_index(table, config.rate, rng, config.repeat)
     return permute(table, config.rate, config.protocol, rng)
 
 
@@ -116,11 +116,12 @@ def shift_index(table: PairTable, by: int, start: int) -> NoiseIndex:
     return NoiseIndex(shown, table.text_rows, shown, tail, tail)
 
 
-def repeat_index(table: PairTable, rate: float, rng: Rng) -> NoiseIndex:
-    """A `rate` share of the pairs keep their image and show one caption, drawn from the table."""
+def repeat_index(table: PairTable, rate: float, rng: Rng, captions: int = 1) -> NoiseIndex:
+    """A `rate` share of the pairs keep their image and show one of so many captions, drawn from the table."""
     chosen = rng.choice(len(table), chosen_count(len(table), rate), replace=False)
+    repeated = table.text_rows[rng.integers(len(table), size=captions)]
     texts = table.text_rows.copy()
-    texts[chosen] = table.text_rows[rng.integers(len(table))]
+    texts[chosen] = repeated[rng.integers(captions, size=len(chosen))]
     return NoiseIndex(table.image_rows, texts, np.stack([table.image_rows, texts]), len(chosen), len(chosen))
 
 

@@ -44,6 +44,15 @@ class PairData:
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """(M,) the image each text counts as the caption of where recalls are taken: in a noisy dev the given one."""
+        if self.split != "dev" or self.noise_hash is None:
+            return self.image_of_text
+        owners: NDArray[np.int64] = self.image_of_text.copy()
+        owners[self.table.text_rows] = self.table.image_rows
+        return owners
+
     def batch(
         self, pair_ids: Rows, side: Literal["images", "texts", "both"] = "both", share: slice = slice(None)
     ) -> PairBatch:

@@ -20,17 +20,18 @@ from mispair.errors import InputError
 
 
 def open_pairs(config: DataConfig, split: str) -> tuple[Source, PairTable, str | None]:
-    """One split as it lies there, its pairs after noise (train alone), and the hash of that noise.
+    """One split as it lies there, its pairs after noise (train, or dev where it is asked for), and that noise's hash.
 
     Nothing is refused: a table may have no features, and its words have no numbers yet.
     """
     source = open_source(config, split)
     pairs = given_pairs(source)
-    if config.noise is None or split != "train":
+    noise = config.noise
+    if noise is None or split not in (("train", "dev") if noise.dev else ("train",)):
         return source, pairs, None
-    index = make_index(pairs, config.noise)
+    index = make_index(pairs, noise)
     pairs = apply(pairs, index)
-    return source, pairs.truly_matched() if config.noise.oracle else pairs, index.hash
+    return source, pairs.truly_matched() if noise.oracle and split == "train" else pairs, index.hash
 
 
 def open_split(config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None) -> PairData:

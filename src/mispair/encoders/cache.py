@@ -45,9 +45,10 @@ def open_table(folder: Path, encoder: Encoder, side: str, output: str) -> Encodi
         there = ", ".join(shapes) or "none"
         raise InputError(f"the encoder '{encoder.name}' makes no {output} of {side}; what it makes: {there}")
     shape = shapes[output]
-    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", encoder.name).strip("-.")[:60] or "encoder"
+    known = re.sub(r"@[^+]*", "", encoder.name)  # without the commit: the fingerprint says more
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", known).strip("-.")[:60] or "encoder"
     name = f"{side}-{output}-{'x'.join(map(str, shape))}"
-    about = {"format": FORMAT, "encoder": encoder.name, "fingerprint": encoder.fingerprint, "output": name}
+    about = {"format": FORMAT, "encoder": known, "fingerprint": encoder.fingerprint, "output": name}
     return EncodingTable(
         folder / f"{slug}-{encoder.fingerprint[:16]}" / name, shape, about, with_lengths=output == "tokens"
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.atomic import write_atomically
 from mispair.encoders.cache import CacheWriter, EncodingTable, content_key, open_table
 from mispair.encoders.protocol import Encoder, EncoderOutput
 from mispair.errors import InputError
@@ -217,7 +218,8 @@ def write_failed(path: Path, failures: Sequence[Failure]) -> None:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("row", "name", "reason"))
     rows.writerows((failure.position, as_cell(failure.name), failure.reason) for failure in failures)
-    path.write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
+    encoded = text.getvalue().encode("utf-8", "surrogateescape")
+    write_atomically(path, lambda temporary: temporary.write_bytes(encoded))
 
 
 def _append(writer: CacheWriter, table: EncodingTable, keys: list[bytes], made: EncoderOutput) -> None:

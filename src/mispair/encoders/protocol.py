@@ -73,7 +73,7 @@ class EncoderAbout:
 
     name: str
     good_for: str
-    joint: bool
+    joint: bool | None  # None where it would have to be loaded to know
     megabytes: int
     licence: str
     source: str  # where the weights come from

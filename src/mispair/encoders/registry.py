@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 from mispair.encoders import basic
 from mispair.encoders.own import TwoEncoders
@@ -109,20 +110,21 @@ def open_encoder(
 
 def list_encoders() -> list[EncoderAbout]:
     """What `mispair encoders` shows; nothing is loaded or downloaded."""
+    install = "" if find_spec("transformers") else "pip install 'mispair[hub]'; then: "
     listed = [basic.about()]
     for name, hub in SHORT_NAMES.items():
         here = _is_here(hub.repository)
-        remedy = "" if here else f"pip install 'mispair[hub]'; then: hf download {hub.repository}"
+        remedy = "" if here else f"{install}hf download {hub.repository}"
         listed.append(
             EncoderAbout(
                 name, hub.good_for, hub.joint, hub.megabytes, hub.licence, f"hub: {hub.repository}", here, remedy
             )
         )
     for name in _REGISTERED:
-        listed.append(EncoderAbout(name, "registered by this program", False, 0, "", "this program", True))
+        listed.append(EncoderAbout(name, "registered by this program", None, 0, "", "this program", True))
     for name, entry in _offered().items():
         listed.append(
-            EncoderAbout(name, "offered by an installed package", False, 0, "", f"package: {entry.value}", True)
+            EncoderAbout(name, "offered by an installed package", None, 0, "", f"package: {entry.value}", True)
         )
     return listed
 
@@ -131,6 +133,8 @@ def _hub(name: str, source: str, device: str, cells: int, precision: str, downlo
     from mispair.encoders.weights import find_weights
 
     weights = find_weights(source, download=download)
+    if weights.revision:  # whoever writes the name down means these weights, and none that come later
+        name = f"{name.partition('@')[0]}@{weights.revision}"
     from mispair.encoders.hub import HubEncoder
 
     return HubEncoder(name, weights, device=device, cells=cells, precision=precision)

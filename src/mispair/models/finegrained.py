@@ -20,14 +20,16 @@ from mispair.models.candidate_cells import candidate_cells, completed, worth_it
 from mispair.models.kernels.autograd import differentiable
 from mispair.models.kernels.caption_groups import Group, by_length, in_order
 from mispair.models.kernels.similarity_vectors import GridInputs, SimilarityVectors, vectors
+from mispair.models.kernels.unit_length import l2
 from mispair.models.layers import masked_mean, xavier
 from mispair.models.region_word import RegionWordBackbone
 from mispair.models.selfattention import ImageAttention, TextAttention
 from mispair.models.sizes import InputSizes
 from mispair.models.stand_in import StandIn
-from mispair.shortlist_scoring import shortlists_allowed
+from mispair.shortlist_scoring import epoch_of_shortlists
 from mispair.types import Encoded
 
+STEEP = 5.0  # of the logit of a cosine: its sigmoid then spans about what the model's own scores do
 Nodes = Iterator[tuple[Tensor | None, Tensor]]  # groups of word mask and nodes
 
 
@@ -62,6 +64,7 @@ class FineGrained(RegionWordBackbone):
         self.global_map = xavier(config.embed, config.sim)
         self.stand_in = StandIn(2 * config.embed, config.stand_in) if config.stand_in else None
         self._shortlist: int | None = None  # candidates per query while learning; None: every cell
+        self._shortlist_after = 0  # epochs in which means are compared instead
 
     def pool_images(self, images: Encoded) -> Tensor:
         """The stand-in's vector, or the self-attended global one when there is no stand-in."""
@@ -97,8 +100,12 @@ class FineGrained(RegionWordBackbone):
     def similarity(self, images: Encoded, texts: Encoded, *, sparse: bool = False) -> Tensor:
         """Raw logits of every image against every text, (n, m)."""
         check_encoded(images, texts, self.embed)
-        if shortlists_allowed() and self._shortlist and worth_it(len(images), len(texts), self._shortlist):
-            return self._shortlisted(images, texts, self._shortlist)
+        epoch = epoch_of_shortlists()
+        if epoch is not None and self._shortlist:
+            if epoch < self._shortlist_after:
+                return self._by_means(images, texts)
+            if worth_it(len(images), len(texts), self._shortlist):
+                return self._shortlisted(images, texts, self._shortlist)
         shared = share_columns(texts.mask.sum(1))  # texts, not images: those are normalised over the whole batch
         own = texts if shared is None else texts.take(shared.mine)
         pairs = PreparedBatch(self, images, own)
@@ -126,6 +133,16 @@ class FineGrained(RegionWordBackbone):
         whole = (x.to(mean.dtype) for x, mean in zip((image_global, text_global), means, strict=True))
         return self.stand_in.cosines(*(torch.cat(side, -1) for side in zip(means, whole, strict=True)))
 
+    def _by_means(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Logits (n, m) of the mean region with the mean word: the encoders learn, and the stand-in whom to name."""
+        assert self.stand_in is not None
+        a, b = (l2(masked_mean(side.values, side.mask)) for side in (images, texts))
+        logits = STEEP * (a @ b.T)
+        if not (self.training and torch.is_grad_enabled()):
+            return logits
+        cosines = self.stand_in.cosines(self.pooled_images(images), self.pooled_texts(texts))
+        return self.stand_in.follow(logits, cosines)
+
     def _shortlisted(self, images: Encoded, texts: Encoded, count: int) -> Tensor:
         """Raw logits (n, m): of `count` candidates per image and per text by the full model, estimates of the rest."""
         assert self.stand_in is not None
@@ -139,7 +156,9 @@ class FineGrained(RegionWordBackbone):
     def paired(self, images: Encoded, texts: Encoded, rows: Tensor, cols: Tensor) -> Tensor:
         """Raw logits of the listed cells only, (k,): the same cells of `similarity`, in any mode."""
         check_encoded(images, texts, self.embed)
-        if self._coupled():
+        epoch = epoch_of_shortlists()
+        by_means = epoch is not None and self._shortlist is not None and epoch < self._shortlist_after
+        if by_means or self._coupled():
             return self.similarity(images, texts)[rows, cols]
         pairs = PreparedBatch(self, images, texts)
         if not torch.is_grad_enabled() and rows.device.type == "cpu" and len(rows) >= MANY * len(images):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 from torch import Tensor, nn
 
 from mispair.distributed import SharedColumns
@@ -28,13 +28,15 @@ class SGRConfig(FineGrainedConfig):
     """Sizes and steps; `checkpoint` recomputes the inner graph steps instead of storing them.
 
     `shortlist`: while training, score only so many candidates of each image and each text of a batch, those the
-    stand-in ranks highest; the others are estimated. None: every cell. Not from a cold start: docs/backbones.md.
+    stand-in ranks highest; the others are estimated. None: every cell. `shortlist_after`: epochs before that, in which
+    the mean region is compared with the mean word and nothing else, until the stand-in knows whom to name.
     """
 
     name: Literal["sgr"] = "sgr"
     steps: PositiveInt = 3
     checkpoint: bool = False
     shortlist: PositiveInt | None = None
+    shortlist_after: NonNegativeInt = 2
 
     @model_validator(mode="after")
     def _somebody_chooses(self) -> SGRConfig:
@@ -70,7 +72,8 @@ class SGR(FineGrained):
 
     def __init__(self, config: SGRConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes)
-        self.checkpoint, self._shortlist = config.checkpoint, config.shortlist
+        self.checkpoint = config.checkpoint
+        self._shortlist, self._shortlist_after = config.shortlist, config.shortlist_after
         self.steps = nn.ModuleList(GraphStep(config.sim) for _ in range(config.steps))
         self.out = xavier(config.sim, 1)
 

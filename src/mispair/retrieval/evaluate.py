@@ -46,7 +46,7 @@ class RecallEvaluator:
 
     def metrics(self, scores: Tensor) -> dict[str, float]:
         """Recalls of a score matrix (images, texts) of this split."""
-        return retrieval_metrics(scores, self.data.image_of_text, self.folds)
+        return retrieval_metrics(scores, self.data.owners, self.folds)
 
     def scores(self, models: Sequence[RetrievalModel]) -> Tensor:
         """(images, texts) mean score of the models."""

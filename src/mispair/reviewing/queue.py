@@ -135,7 +135,7 @@ class ReviewQueue:
     def _wanted(self, reviewer: str, place: int) -> ItemOrigin:
         ten, within = divmod(place, len(_TEN))
         order = np.random.default_rng([self._seed, 3, *reviewer.encode(), ten]).permutation(len(_TEN))
-        return _TEN[order[within]]
+        return _TEN[int(order[within])]
 
     def _next(self, reviewer: str, served: list[Item]) -> Item | None:
         mine = {item.pair for item in served if item.control is None}

@@ -53,6 +53,7 @@ class Engine:
         self.modules: Mapping[str, nn.Module] = {}
         self.averages: dict[str, WeightAverage] = {}  # of the modules whose mean is asked
         self._chunked: list[ChunkedEncoding] = []  # of this step, whose encoders wait for their gradients
+        self.epoch = 0  # the present one
         self.steps = 0  # optimizer steps taken, all modules together
         self.learned = self.judged = 0.0  # pairs encoded with and without gradient, of all networks; a side is half
 
@@ -149,7 +150,7 @@ class Engine:
         device, wanted = self.device.type, self.config.precision
         half = torch.float16 if wanted == "fp16" else None
         mixed = bfloat16(device) if wanted == "bf16" else torch.autocast(device, dtype=half, enabled=half is not None)
-        with allow_shortlists(), sharing(self.world > 1), mixed:
+        with allow_shortlists(self.epoch), sharing(self.world > 1), mixed:
             yield
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:

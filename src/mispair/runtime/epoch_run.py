@@ -78,7 +78,7 @@ class EpochRun:
 
     def begin(self, epoch: int) -> None:
         """Start an epoch: its generator, and nothing logged or recorded yet."""
-        self.epoch = epoch
+        self.epoch = self.engine.epoch = epoch
         self.rng = self.streams.torch(f"method/epoch={epoch}")
         self._sums, self._counts, self.columns, self.waited = {}, {}, {}, 0.0
         self._cursor = _Cursor()

@@ -9,6 +9,8 @@ from pathlib import Path
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.inspection.readiness import refuse_captions_alike
+from mispair.data.readers.dispatch import open_pairing
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import Encoding, encode_jointly
 from mispair.workflows.embedded_before import embedded_before
@@ -21,9 +23,12 @@ def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell
     What is encoded is kept in the cache.
 
     Raises:
-        InputError: the encoder has no common space for pictures and texts; pictures that cannot be had or decoded,
-            unless `missing: skip`.
+        InputError: the encoder has no common space for pictures and texts; captions that are all alike; pictures that
+            cannot be had or decoded, unless `missing: skip`.
     """
+    captions = open_pairing(config, "all").captions
+    if captions is not None:
+        refuse_captions_alike(captions, f"{config.path}: all {len(captions):,} captions")
     known = embedded_before(config, texts=True)
     if known.joint is not None and known.second is not None:
         files = EmbeddedFolder(Path(config.path))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.cache import cache_folder
 from mispair.counted import counted
-from mispair.data.config import DataConfig
+from mispair.data.config import FEW_PAIRS, DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
@@ -35,13 +35,14 @@ from mispair.encoders.pipeline import (
     encode_pictures,
     encode_texts,
     look_at_pictures,
+    write_failed,
 )
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.workflows.embed_shards import part_of
-from mispair.workflows.embedded_before import FEW_PAIRS, embedded_before
+from mispair.workflows.embedded_before import embedded_before
 
 DEFAULT = "basic"
 _ROWS = 1024  # copied at a time
@@ -126,7 +127,9 @@ def encode_data(
     done = _encode_pictures(config, encoder, source.pictures, output, encoding, tell)
     _refuse_failed(config, done.failed, len(done.keys))
     ids = list(source.image_ids or ())
-    features = _write_pictures(done, output, encoder, ids, folder)
+    absent = (Failure(None, name, reason) for name, reason in source.no_picture.items())
+    failures = (*done.failed, *absent)
+    features = _write_pictures(done, output, encoder, ids, failures, folder)
     update: dict[str, Any] = {"features": str(features), "ids": None}
     update |= {"encoder": encoder.name, "cells": encoding.cells}
     good = np.array([row for row, key in enumerate(done.keys) if key is not None], np.int64)
@@ -138,8 +141,6 @@ def encode_data(
         update["second"] = str(_write_texts(encoder, texts, tell, folder))
         if encoder.joint and not encoding.cells:
             update["joint"] = str(_write_joint(encoder, features))
-    absent = (Failure(None, name, reason) for name, reason in source.no_picture.items())
-    failures = (*done.failed, *absent)
     return EncodedData(config.model_copy(update=update), source, kept, encoder, failures, done.encoded)
 
 
@@ -238,17 +239,24 @@ def _refuse_failed(config: DataConfig, failed: Sequence[Failure], pictures: int)
         )
 
 
-def _write_pictures(done: Encodings, output: str, encoder: Encoder, ids: list[str], folder: Path | None) -> Path:
-    """The rows of these pictures as an array of their own, a list of ids beside it; in the cache it is made once."""
+def _write_pictures(
+    done: Encodings, output: str, encoder: Encoder, ids: list[str], failures: Sequence[Failure], folder: Path | None
+) -> Path:
+    """The rows of these pictures as an array of their own, with a list of ids and one of the pictures it does without;
+    in the cache it is made once.
+    """
     broken = next((name for name in ids if "\n" in name or name != name.strip()), None)
     if broken is not None:
         raise InputError(f"the image id {broken!r} holds a line break or spaces at its ends; rename it")
     good = [position for position, key in enumerate(done.keys) if key is not None]
     keys = b"".join(key or b"-" for key in done.keys)
-    folder = folder or _folder(encoder, [output, hashlib.sha256(keys).hexdigest(), *ids])
+    without = [f"{failure.name}: {failure.reason}" for failure in failures]
+    folder = folder or _folder(encoder, [output, hashlib.sha256(keys).hexdigest(), *ids, *without])
     files = EmbeddedFolder(folder)
     features = files.features_file
     if not features.exists():
+        if failures:
+            write_failed(files.failed_file, failures)
         write_text(files.ids_file, "".join(f"{ids[position]}\n" for position in good))
         write_rows(features, done.tables[output].array(), done.rows(output)[good])
     return features

@@ -15,7 +15,6 @@ from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.source import Source
-from mispair.encoders.pipeline import write_failed
 from mispair.encoders.registry import open_encoder
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import EncodedData, Encoding, encode_data
@@ -46,8 +45,6 @@ def embed(
         _write_table(config, encoded.kept, files.table_file, shard is not None)
         if shard is not None:
             write_shard(folder, shard, open_pairing(config, "all"))
-        if encoded.failures:
-            write_failed(files.failed_file, encoded.failures)
         write_text(files.about_file, json.dumps(_about(config, asked, encoded), indent=2) + "\n")
         os.rename(folder, out)
     return replace(encoded, config=DataConfig(path=str(out), missing=config.missing, sides=config.sides))

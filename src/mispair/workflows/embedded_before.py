@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mispair.data.config import DataConfig
+from mispair.data.config import FEW_PAIRS, DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.readers.dispatch import open_pairing
-
-FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
 
 
 def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig:

@@ -11,6 +11,7 @@ from mispair.memory import refuse_beyond_memory
 from mispair.methods import about_method
 from mispair.models import InputSizes, build_model
 from mispair.models.own import OwnConfig
+from mispair.models.sgr import SGRConfig
 
 FEWEST = 20  # pairs whose losses can be told apart; an audit needs as many
 _USUAL = 4096  # sizes up to this fit anywhere; counting weights takes a second the first time
@@ -18,7 +19,9 @@ _COPIES = 4  # of every weight while training: itself, its gradient, and the two
 
 
 def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: torch.device) -> None:
-    """Raise InputError for too few pairs, pairs that all count nothing, or networks that do not fit into memory."""
+    """Raise InputError for too few pairs, pairs that all count nothing, a shortlist that comes too late, or networks
+    that do not fit into memory."""
+    _refuse_late(config)
     if len(data) < FEWEST:
         raise InputError(
             f"{data.name} has {len(data)} pairs to train on; matched and mismatched ones cannot be told apart in fewer "
@@ -39,6 +42,23 @@ def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: t
             weights * networks * _COPIES * 4,
             f"training {networks if networks > 1 else 'a'} {config.model.name} of {weights:,} weights",
             "choose a smaller model: --model vse:small, or lower model.embed",
+        )
+
+
+def _refuse_late(config: RunConfig) -> None:
+    """Epochs that compare means leave some to the full model, and a method does not judge by it while it is new."""
+    if not isinstance(config.model, SGRConfig) or not config.model.shortlist:
+        return
+    after, epochs, warmup = config.model.shortlist_after, config.train.epochs, config.method.warmup
+    if after >= epochs:
+        raise InputError(
+            f"model.shortlist_after={after} leaves nothing of train.epochs={epochs} to the full model; lower the one or"
+            " raise the other"
+        )
+    if 0 < warmup <= after:
+        raise InputError(
+            f"method.warmup_epochs={warmup} ends before the full model has learned anything, since it begins after"
+            f" model.shortlist_after={after} epochs; raise the one or lower the other"
         )
 
 

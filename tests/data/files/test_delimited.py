@@ -59,6 +59,12 @@ def test_lines_that_end_with_carriage_returns_alone_are_named_as_such(tmp_path: 
         read_delimited(tmp_path / "p.csv")
 
 
+def test_a_carriage_return_before_a_column_is_to_be_taken_out(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_bytes(b"image_id,caption\r,n\n1,a dog\r,2\n")
+    with pytest.raises(InputError, match=r"p.csv, line 1: a carriage return that ends no line.*tr -d '\\r' <"):
+        read_delimited(tmp_path / "p.csv")
+
+
 def test_many_columns_are_compared_once(tmp_path: Path) -> None:
     """Each with each, a heading of 100,000 names took minutes."""
 

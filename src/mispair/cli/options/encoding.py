@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -79,8 +80,8 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
     Args:
         asked: whether a person said how to encode; then data that needs no encoding is refused, not read silently.
     """
+    from mispair.data.config import FEW_PAIRS
     from mispair.workflows.embed import DEFAULT, needs_encoding, with_features
-    from mispair.workflows.embedded_before import FEW_PAIRS
 
     raw = needs_encoding(config)
     done = with_features(config, how, progress)
@@ -90,6 +91,15 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
         why = f"fewer than {FEW_PAIRS:,} pairs; --texts words learns words instead"
         typer.echo(f"texts   captions are read as vectors of '{done.encoder}' ({why})", err=True)
     return done
+
+
+def tell_failed(features: str | None, folder: Path) -> None:
+    """Put the list of the pictures that the features do without beside the results, and say so."""
+    from mispair.data.embedded_folder import copy_failed
+
+    listed = copy_failed(features, folder)
+    if listed is not None:
+        typer.echo(f"Pictures that cannot be used are listed with the reason in {listed}.", err=True)
 
 
 def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: ProgressLine) -> dict[str, Any]:

@@ -60,9 +60,11 @@ def read_delimited(path: Path) -> TableRows:
                 numbers.append(reader.line_num)
         except csv.Error as error:
             if "\r" in lines.lines[start - 1]:
+                # With line feeds beside them they end nothing: lines of Windows that another program added to.
+                remedy = "tr '\\r' '\\n'" if len(lines.lines) == 1 else "tr -d '\\r'"
                 raise InputError(
                     f"{path}, line {start}: a carriage return that ends no line; expected {WHAT} whose lines end with"
-                    f" line feeds, so try: tr '\\r' '\\n' < {path}"
+                    f" line feeds, so try: {remedy} < {path}"
                 ) from None
             raise InputError(
                 f"{path}, line {start}: not readable ({error}); expected {WHAT}, so look for an unclosed quote"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from mispair.data.config import DataConfig
+from mispair.data.config import FEW_PAIRS, DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.inspection.agreement import check_agreement
 from mispair.data.inspection.between_splits import other_words, rare_words, repeated_ids, shared_images
@@ -47,6 +47,7 @@ class SplitFacts:
     unknown: float | None = None  # share of words the given vocabulary lacks
     sides: tuple[SideFacts, ...] = ()
     pictures: PictureFacts | None = None
+    unusable: dict[str, str] = field(default_factory=dict)  # every picture that is missing or broken, and why
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,15 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
     findings += shared_images(hashes) + repeated_ids(sources)
     train = counts[names[0]]  # a vocabulary is made from the first split, which is train
     if vocabulary is None:
-        findings += rare_words(train, config.min_count, names[0])
+        rare = rare_words(train, config.min_count, names[0])
+        if _read_by_an_encoder(sources):
+            few = f"below {FEW_PAIRS:,} pairs the encoder of the pictures reads captions whole"
+            notes += [
+                f"{found.text.rpartition('; ')[0]} where words are learned (--texts words, --cells); {few}"
+                for found in rare
+            ]
+        else:
+            findings += rare
     findings += other_words(counts)
     if names == ["all"] and sources[0].captions is not None:
         dev, test = config.holdout
@@ -102,6 +111,12 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
     once = {finding.text: finding for finding in findings}  # what concerns a whole file is told by each of its splits
     words = kept if any(counts.values()) else 0
     return Inspection(sources[0].name, tuple(facts), words, tuple(once.values()), tuple(dict.fromkeys(notes)))
+
+
+def _read_by_an_encoder(sources: list[Source]) -> bool:
+    """Whether training would read these captions as an encoder's vectors: raw pictures, and not many pairs."""
+    raw = all(source.images is None and source.pictures is not None for source in sources)
+    return raw and sum(len(source.image_of_text) for source in sources) < FEW_PAIRS
 
 
 def _agreement(sources: list[Source], config: DataConfig) -> list[Finding]:
@@ -133,10 +148,12 @@ def _check_split(
         if which == 0:
             seen = scanned.hashes
     drawn: PictureFacts | None = None
+    unusable = dict(source.no_picture)
     if source.images is None and source.pictures is not None:
         looked = scan_pictures(source.pictures, source.split, _progress_of(report, f"{source.split} pictures"))
         findings += looked.findings
         drawn, seen = looked.facts, looked.hashes
+        unusable |= looked.broken
     total, longest, unknown = 0, 0, None
     if source.captions is not None:
         texts = scan_captions(
@@ -148,7 +165,9 @@ def _check_split(
     counts = np.bincount(source.image_of_text, minlength=source.image_count)
     spread = (int(counts.min()), int(counts.max()))
     pairs = len(source.image_of_text)
-    facts = SplitFacts(source.split, pairs, source.image_count, spread, total, longest, unknown, tuple(sides), drawn)
+    facts = SplitFacts(
+        source.split, pairs, source.image_count, spread, total, longest, unknown, tuple(sides), drawn, unusable
+    )
     return facts, findings, seen
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -28,6 +28,7 @@ def look_before_training(*splits: PairData) -> tuple[str, ...]:
         InputError: features with NaN or infinity (file and rows named), features or captions that are all alike,
             splits whose features have different widths.
     """
+    _refuse_empty(splits[0])  # first: vectors of equal captions are equal too, and the captions are to blame
     for side in ("images", "texts"):
         stores = {data.split: getattr(data, side) for data in splits}
         stores = {split: store for split, store in stores.items() if isinstance(store, FeatureStore)}
@@ -36,7 +37,6 @@ def look_before_training(*splits: PairData) -> tuple[str, ...]:
             _refuse_broken(store, split)
         if splits[0].split in stores:
             _refuse_alike(stores[splits[0].split], splits[0].split)
-    _refuse_empty(splits[0])
     notes = [note for data in splits for note in data.notes]
     for data in splits:
         notes += _about_words(data)
@@ -69,16 +69,22 @@ def _refuse_alike(store: FeatureStore, split: str) -> None:
 
 
 def _refuse_empty(data: PairData) -> None:
-    if data.table.captions is None:
+    if data.table.captions is not None:
+        captions = (data.table.captions[row] for row in data.table.text_rows.tolist())
+        refuse_captions_alike(captions, f"{data.name}: all {len(data):,} captions of {data.split}")
+
+
+def refuse_captions_alike(captions: Iterable[str], all_captions: str) -> None:
+    """Raise InputError where two captions or more are one and the same; `all_captions` is how the sentence begins."""
+    rest = (caption.strip().lower() for caption in captions)
+    first = next(rest, "")
+    second = next(rest, None)
+    if second is None or second != first or any(caption != first for caption in rest):
         return
-    shown = Counter(data.table.captions[row].strip().lower() for row in data.table.text_rows.tolist())
-    if len(shown) > 1 or len(data) < 2:
-        return
-    (caption,) = shown
-    how = f"alike ({caption[:40]!r})" if caption else "empty"
+    how = f"alike ({first[:40]!r})" if first else "empty"
     raise InputError(
-        f"{data.name}: all {len(data):,} captions of {data.split} are {how}; expected captions that tell images apart,"
-        " so check which column is the caption (--caption-column)"
+        f"{all_captions} are {how}; expected captions that tell images apart, so check which column is the caption"
+        " (--caption-column)"
     )
 
 

@@ -128,10 +128,9 @@ def scan_captions(
     images = source.image_of_text
     many = [rows for rows in several if len({int(images[k]) for k in rows}) >= MANY]
     again = sorted(k for rows in several for k in rows[1:])
-    if len(places) == 1 and len(captions) > 1 and not empty:
-        text = (
-            f"{of_split(source.split)}all {len(captions):,} captions are alike ({captions[0][:60]!r}): nothing to learn"
-        )
+    if len(places) + bool(empty) == 1 and len(captions) > 1:
+        how = f"alike ({captions[0][:60]!r})" if places else "empty"
+        text = f"{of_split(source.split)}all {len(captions):,} captions are {how}: nothing to learn"
         findings.append(Finding("captions all alike", source.split, len(captions), text))
     findings.append(_lines("duplicate captions", source, again, "repeats", "repeat", "an earlier one; is that meant?"))
     if many:

@@ -32,6 +32,7 @@ class PictureScan:
     """`PictureFacts`, and what a person should look at."""
 
     facts: PictureFacts
+    broken: dict[str, str]  # the name of each picture that cannot be decoded, and why
     hashes: dict[bytes, int]  # of each file -> its first row
     findings: tuple[Finding, ...]
 
@@ -74,7 +75,8 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
         copied = either(len(copies), "is a copy of an earlier one", "are copies of earlier ones")
         text = f"{of_split(split)}{counted(len(copies), 'picture')} ({names}) {copied}; keep one of each"
         findings.append(Finding("duplicate pictures", split, len(copies), text, tuple(copies[:20])))
-    return PictureScan(facts, hashes, tuple(findings))
+    names_of_broken = {pictures.names[row]: reason for row, reason in broken}
+    return PictureScan(facts, names_of_broken, hashes, tuple(findings))
 
 
 def _look(data: bytes | Broken) -> tuple[str, int, int] | Broken:

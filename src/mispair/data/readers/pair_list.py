@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mispair.counted import counted
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.ids import Matched, match_ids, read_ids
 from mispair.data.files.reading import shorten
@@ -26,6 +27,7 @@ from mispair.data.readers.protocol import in_order
 from mispair.data.source import Finding, Source
 from mispair.errors import InputError
 from mispair.progress import Progress
+from mispair.spreadsheet import as_cell
 
 WITHOUT_FEATURES = "ids without features"
 WITHOUT_PICTURE = "pictures missing"
@@ -199,13 +201,22 @@ def _match(pairs: PairList, config: DataConfig, path: Path, store: FeatureStore)
 
 def _no_features(pairs: PairList, lost: NDArray[np.int64], store: FeatureStore | None, split: str) -> Finding:
     names = list(dict.fromkeys(pairs.images[k] for k in lost))
-    file = store.path.name if store is not None and store.path is not None else "the features"
+    path = None if store is None else store.path
     text = (
         f"{pairs.path.name}, line {pairs.lines[lost[0]]:,}: {counted(len(names), 'image has', 'images have')} no row in"
-        f" {file} (first {shorten(names, 2)}); add the features or leave {counted(len(lost), 'pair')} out"
-        f" with --missing skip"
+        f" {'the features' if path is None else path.name} {_why(names, path)}; add the features or leave"
+        f" {counted(len(lost), 'pair')} out with --missing skip"
     )
     return Finding(WITHOUT_FEATURES, split, len(names), text, _first(pairs.lines[lost]), left_out=True)
+
+
+def _why(names: list[str], features: Path | None) -> str:
+    """The first of the images without features; why, where an encoder could not use their pictures and listed them."""
+    made = None if features is None else EmbeddedFolder(features.parent)
+    reasons = {} if made is None else made.reasons()
+    if made is None or as_cell(names[0]) not in reasons:
+        return f"(first {shorten(names, 2)})"
+    return f"(first {names[0]!r}: {reasons[as_cell(names[0])]}; all are listed in {made.failed_file})"
 
 
 def _no_picture(pairs: PairList, lost: NDArray[np.int64], missing: dict[str, str], split: str) -> Finding:
