@@ -66,10 +66,10 @@ def agreements(decisions: Sequence[Decision]) -> list[Agreement]:
 def cohens_kappa(answers: Sequence[tuple[bool, bool]]) -> float | None:
     """Agreement of two raters above chance, (share - chance) / (1 - chance); None where chance is 1."""
     count = len(answers)
-    first, second = (sum(a) / count for a in zip(*answers, strict=True))
-    chance = first * second + (1 - first) * (1 - second)
-    share = sum(a == b for a, b in answers) / count
-    return None if chance >= 1 else (share - chance) / (1 - chance)
+    first, second = (sum(a) for a in zip(*answers, strict=True))
+    chance = first * second + (count - first) * (count - second)  # times count squared, in whole numbers: 0 is 0
+    share = count * sum(a == b for a, b in answers)
+    return None if chance == count**2 else (share - chance) / (count**2 - chance)
 
 
 def disagreements(decisions: Sequence[Decision]) -> list[int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mispair.data.files import picture_folder
 from mispair.data.files.picture_folder import OUTSIDE, FolderStore, index_folder, is_picture_name
 from mispair.pictures.decode import Broken
 from tests.data.picture_samples import picture, write_pictures
@@ -42,3 +43,27 @@ def test_a_name_is_found_with_an_ending_added_and_deeper(folder: Path) -> None:
 )
 def test_every_format_that_is_decoded_is_a_picture_by_its_name(name: str, picture: bool) -> None:
     assert is_picture_name(name) == picture
+
+
+def test_of_many_names_directories_are_listed_and_nothing_else_is_found_by_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million names one by one take minutes; whatever is odd about one is still looked at one by one."""
+    (folder / "out").symlink_to(folder.parent)
+    (folder / "way").symlink_to(folder / "deep")
+    (folder / "link.png").symlink_to(folder.parent / "outside.png")
+    (folder / "inner.png").symlink_to(folder / "a.png")
+    odd = [
+        "", ".", "..", "../outside.png", "out/outside.png", "way/b.png", "link.png", "inner.png", "deep/../a.png", "deep",
+        "deep//b.png", "./a.png", str(folder / "a.png"), str(folder.parent / "outside.png"), "deep\\b.png", "A.PNG", "a",
+        "x\0/a.png", "a\0.png", "no/a.png", "y" * 5000, "https://a/b.png", "/etc/passwd",
+    ]  # fmt: skip
+    names = ["a.png", "deep/b.png", *odd]
+    one_by_one = index_folder(folder, names)
+    looked: list[str] = []
+    find = picture_folder._find
+    monkeypatch.setattr(picture_folder, "_LISTED_FROM", 1)
+    monkeypatch.setattr(picture_folder, "_find", lambda store, name: looked.append(name) or find(store, name))
+    listed = index_folder(folder, names)
+    assert (listed.places, listed.missing) == (one_by_one.places, one_by_one.missing)
+    assert set(looked) == set(odd) - {"deep\\b.png", str(folder / "a.png")}

@@ -14,6 +14,7 @@ from mispair.pictures.decode import FORMATS, UNREADABLE, Broken, read_picture
 
 ENDINGS = (*(ending for endings in FORMATS.values() for ending in endings), *UNREADABLE)
 OUTSIDE = "lies outside the folder of pictures (--allow-outside lets it in)"
+_LISTED_FROM = 1_000  # names from which on directories are listed instead of looking for every file
 ADDRESS = "is an address on the web, which is not fetched: download the pictures with img2dataset"
 
 
@@ -41,8 +42,11 @@ def index_folder(root: Path, names: Iterable[str], allow_outside: bool = False) 
     store = FolderStore(root, allow_outside)
     places: dict[str, str] = {}
     missing: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        place = _find(store, name)
+    asked = dict.fromkeys(names)
+    listed = _ListedFiles(root) if len(asked) > _LISTED_FROM else None
+    for name in asked:
+        plain = name.replace("\\", "/")
+        place = plain if listed is not None and plain in listed else _find(store, name)
         if isinstance(place, Broken):
             missing[name] = place.reason
         else:
@@ -50,6 +54,34 @@ def index_folder(root: Path, names: Iterable[str], allow_outside: bool = False) 
     if missing:
         _look_below(store, places, missing)
     return PictureIndex(store, places, missing, str(root))
+
+
+class _ListedFiles:
+    """The ordinary files below a folder, reached through no link: a directory is listed once for all names in it.
+
+    Looking up a million names one by one takes minutes. What is not in here is looked up that way.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._home = os.path.realpath(root)
+        self._names: dict[str, frozenset[str]] = {}  # by directory, as names write it
+
+    def __contains__(self, name: str) -> bool:
+        parent, _, base = name.rpartition("/")
+        if parent not in self._names:
+            self._names[parent] = self._list(parent)
+        return base in self._names[parent]
+
+    def _list(self, parent: str) -> frozenset[str]:
+        folder = os.path.join(self._home, parent) if parent else self._home
+        try:
+            inside = folder == self._home or folder.startswith(os.path.join(self._home, ""))
+            if not inside or os.path.realpath(folder) != folder:  # an absolute name, a link, "..", "//"
+                return frozenset()
+            with os.scandir(folder) as entries:
+                return frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        except (OSError, ValueError):  # no such directory, a name that is no path
+            return frozenset()
 
 
 def is_picture_name(name: str) -> bool:
