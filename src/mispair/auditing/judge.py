@@ -86,7 +86,7 @@ def judge(
     alone = shared == 0
     if alone.sum() < FEWEST:
         raise InputError(
-            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare them with,"
+            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
             " so look at the table"
         )
     repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])

@@ -129,7 +129,7 @@ def make_frame(data: PairVectors) -> Frame:
     alone = np.array([name is None for name in crowded_names(data, frame, landmarks)])
     if alone.sum() < FEWEST:
         raise InputError(
-            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare them with,"
+            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
             " so look at the table"
         )
     given, wrong = measured.evidence[alone], measured.repaired
