@@ -74,6 +74,16 @@ def test_captions_that_say_something():
     assert find_empty_captions(["a dog", "dog", "two photos", "Hund läuft", "狗", "an image"]) is None
 
 
+def test_copies_of_most_images_are_all_found():
+    """What is usual among copies is the rounding of their distances, by which nobody can be told."""
+    images = torch.randn(40, 16, generator=torch.Generator().manual_seed(0)).repeat_interleave(5, dim=0)
+    names = [str(k) for k in range(200)]
+    found = find_twins(images, np.arange(200), names, {})
+    assert found.count == 200
+    found = find_twins(torch.cat([images, -images[:1]]), np.arange(201), [*names, "alone"], {})
+    assert found.count == 200, "the one without a copy is nobody's"
+
+
 def test_twins_here_and_elsewhere():
     rng = np.random.default_rng(0)
     images = torch.from_numpy(rng.normal(size=(101, 16)).astype(np.float32))

@@ -64,7 +64,7 @@ def test_nearly_everybody_under_one_caption_is_refused():
     images = torch.nn.functional.normalize(torch.randn(60, 8, generator=torch.Generator().manual_seed(0)), dim=1)
     every = np.arange(60)
     table = PairTable(every, every, captions=["the same"] * 50 + [f"own {k}" for k in range(10)])
-    with pytest.raises(InputError, match="nearly all pairs show one caption"):
+    with pytest.raises(InputError, match="nearly all pairs show a caption that stands with many"):
         judge(Space(images, images), table)
 
 

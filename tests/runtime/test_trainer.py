@@ -130,7 +130,7 @@ def test_resume_with_other_data_or_configuration_is_refused(tmp_path):
     run(tmp_path, *L2RM, stop_after=3)
     files = {name: (tmp_path / name).read_bytes() for name in ("config.yaml", "vocabulary.json", "last/state.pt")}
     for changed in (("data.noise.rate=0.4",), ("train.lr=0.02",), ("data.scenes.seed=3", "data.min_count=50")):
-        with pytest.raises(ValueError, match="was started with another"):
+        with pytest.raises(ValueError, match="what it was started with has changed"):
             run(tmp_path, *L2RM, *changed, resume=True)
         assert all((tmp_path / name).read_bytes() == content for name, content in files.items()), "and left as it was"
 

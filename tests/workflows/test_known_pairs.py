@@ -90,5 +90,5 @@ def test_a_training_takes_them_as_known(tmp_path):
     assert split["mismatched"][wrong].all()
     assert (split["posterior"][wrong] == 1).all()
     reviewed(path, pairs, [(1, "wrong")])
-    with pytest.raises(InputError, match="was started with another decisions"):
+    with pytest.raises(InputError, match=r"what it was started with has changed \(decisions"):
         train(config, tmp_path / "run", resume=True, summarize=False)

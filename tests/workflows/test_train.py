@@ -220,7 +220,7 @@ def test_resuming_notices_any_change_of_the_data(tmp_path, file):
         lines = (data / file).read_text().splitlines()
         lines[3], lines[4] = "another caption altogether", lines[3]
         (data / file).write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match="was started with another .*data"):
+    with pytest.raises(InputError, match=r"what it was started with has changed \(.*data"):
         train(config, tmp_path / "run", resume=True)
 
 

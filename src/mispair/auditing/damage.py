@@ -25,6 +25,7 @@ _ALIKE = 0.1  # mean cosine, around the mean of all, from which images have some
 _SHARE = 0.02  # of all images, from which a caption is damage for certain; fewer may be a stock phrase that fits
 MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 _TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
+_EQUAL = 1e-5  # distance of equal vectors but for rounding; what is usual is not measured on copies
 EMPTY_CAPTIONS = "empty or generic captions"
 _SHOWN = 50
 _PLACEHOLDERS = {
@@ -136,7 +137,8 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
     near, partner = best_partners(own, own, 2)
     itself = partner[:, 0] == torch.arange(len(own))
     distance = 1 - torch.where(itself, near[:, -1], near[:, 0])
-    limit = _TWIN * float(distance.median())
+    apart = distance[distance > _EQUAL]
+    limit = max(_EQUAL, _TWIN * float(apart.median())) if len(apart) else _EQUAL
     twins: dict[int, str] = {}
     for row in (distance < limit).nonzero()[:, 0].tolist():
         other = int(partner[row, 1] if itself[row] else partner[row, 0])
@@ -158,7 +160,8 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
         count=len(twins),
         evidence=f"{counted(len(twins), 'image has', 'images have')} a twin ({where}), for instance"
         f" {next(iter(twins.values()))}.",
-        remedy="Keep twins in one split and under one name: elsewhere they leak the test or count as wrong answers.",
+        remedy="Keep twins in one split and under one name (image_ids= from Python): elsewhere they leak the test or"
+        " count as wrong answers.",
         pairs=tuple(pairs[:_SHOWN].tolist()),
     )
 

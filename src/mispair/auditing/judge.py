@@ -86,7 +86,8 @@ def judge(
     alone = shared == 0
     if alone.sum() < FEWEST:
         raise InputError(
-            "nearly all pairs show one caption: there is nothing to compare them with, so look at the table"
+            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
+            " so look at the table"
         )
     repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])

@@ -108,8 +108,8 @@ class Trainer:
         changed = [key for key, value in self.about.items() if about.get(key) != value]
         if changed:
             raise InputError(
-                f"{self.folder.path} was started with another {' and '.join(changed)}; "
-                "resume it unchanged, or start a new run in another folder"
+                f"{self.folder.path} cannot go on: what it was started with has changed ({', '.join(changed)}); "
+                "put it back, or start a new run in another folder"
             )
         self.folder.clear_leftovers()
         try:

@@ -129,7 +129,8 @@ def make_frame(data: PairVectors) -> Frame:
     alone = np.array([name is None for name in crowded_names(data, frame, landmarks)])
     if alone.sum() < FEWEST:
         raise InputError(
-            "nearly all pairs show one caption: there is nothing to compare them with, so look at the table"
+            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
+            " so look at the table"
         )
     given, wrong = measured.evidence[alone], measured.repaired
     near = Yardstick.fitted(given[:, :NEAR], wrong[:, :NEAR])

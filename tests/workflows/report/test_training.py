@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -91,8 +92,10 @@ def test_a_plain_run_judges_nobody(tmp_path):
     page = build_page(train(tmp_path / "plain", "method.name=plain", "train.epochs=1"))
     assert page.pairs is None
     assert page.gallery is None
-    assert "judges none" in page.answer[0]
-    assert any("plain keeps no split" in text for text in page.missing)
+    assert page.answer[0].startswith("Training with plain has judged no single pair; mispair audit ")
+    assert "rate is" in page.answer[0], "what was estimated before training is known all the same"
+    assert page.answer[1].startswith("The model puts "), "it judged nobody"
+    assert any("plain has kept no split" in text for text in page.missing)
     render(page)
 
 
@@ -102,6 +105,8 @@ def test_an_unfinished_run_says_so(tmp_path, trained):
     page = build_page(folder)
     assert [entry.split for entry in page.recalls] == ["dev"]
     assert any("not finished" in text for text in page.caution)
+    shutil.rmtree(folder / "split.parquet")
+    assert "has judged no single pair so far" in build_page(folder).answer[0], "warm-up is not all it does"
 
 
 @pytest.mark.parametrize(

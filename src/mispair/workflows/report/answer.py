@@ -16,7 +16,7 @@ def answer(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | 
         _how_many(run, audit, judged),
         _what_instead(audit, judged),
         _what_to_do(audit),
-        _how_sure(run, audit),
+        _how_sure(run, audit, judged),
     ]
     return [sentence for sentence in sentences if sentence], _cautions(run, audit)
 
@@ -27,10 +27,11 @@ def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs
         left_out = left_out_sentence(audit.facts)
         return f"{rate_sentence(audit.facts)} {issues_sentence(audit.facts)}{' ' if left_out else ''}{left_out}"
     assert run is not None, "a page is about a run or an audit"
-    if judged is None:
-        return f"This is a {run.config.method.name} run: it learns from every pair as it is and judges none."
-    called = sum(pair.flagged for pair in judged.pairs)
     words = training_rate_words(run.summary)
+    if judged is None:
+        said = f"Training with {run.config.method.name} has judged no single pair{'' if run.summary else ' so far'};"
+        return f"{said} mispair audit {run.path} judges each.{'' if words is None else f' {words}'}"
+    called = sum(pair.flagged for pair in judged.pairs)
     said = f"Training treated {called:,} of {len(judged.pairs):,} pairs as mismatched." if words is None else words
     return f"{said} How many are, an audit estimates (mispair audit {run.path})."
 
@@ -55,7 +56,7 @@ def _what_to_do(audit: Verdicts | None) -> str:
     return "" if audit is None else advise(audit)
 
 
-def _how_sure(run: RunRecord | None, audit: Verdicts | None) -> str:
+def _how_sure(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs | None) -> str:
     if audit is not None and audit.facts.truth and "auroc" in audit.facts.truth:
         truth = audit.facts.truth
         error = f", and its probabilities are off by {truth['ece']:.3f} on average" if "ece" in truth else ""
@@ -67,8 +68,9 @@ def _how_sure(run: RunRecord | None, audit: Verdicts | None) -> str:
         return ""
     best = reached[-1]
     clean = "" if evaluated_on_clean(run) else ", a lower bound where these pairs are mismatched too"
+    model = "The model" if judged is None else "The model that judged them"
     return (
-        f"The model that judged them puts a caption of its own first for {best.values['i2t_r1']:.0f} of 100"
+        f"{model} puts a caption of its own first for {best.values['i2t_r1']:.0f} of 100"
         f" {best.split} images, and its own image first for {best.values['t2i_r1']:.0f} of 100 captions{clean}."
     )
 

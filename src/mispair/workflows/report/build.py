@@ -209,7 +209,7 @@ def _judged_by_run(
     judged = judged_by_run(run, loaded, data)
     audit = f"'mispair audit {run.path} -o audit'"
     if judged is None:
-        missing.append(f"Judged pairs: {run.config.method.name} keeps no split; {audit} judges them.")
+        missing.append(f"Judged pairs: {run.config.method.name} has kept no split; {audit} judges them.")
     else:
         missing.append(f"Kinds of damage, ranks, and pairs whose exchange mends both: {audit} finds them.")
     return judged
