@@ -18,7 +18,8 @@ def test_pairs_are_counted_once_and_controls_not(tmp_path):
     session.log.decide(9, "wrong", "bob", control="sure", origin="control")
     session.log.decide(10, "skip", "bob")
     assert reviewed(tmp_path, verdicts) == (
-        "People decided 4 of the pairs (2 reviewers who agree on 67% of 3, kappa 0.00, 1 of 1 controls answered wrongly)."
+        "People decided 4 of the pairs "
+        "(2 reviewers who agree on 67% of 3, kappa 0.00, 1 of 1 controls answered wrongly)."
     )
     session.log.decide(3, "wrong", "ann")
     assert "agree on 75% of 4, kappa 0.50, 1 of 1 controls" in reviewed(tmp_path, verdicts)
