@@ -165,6 +165,9 @@ def test_repeated_image_ids_are_one_image_with_several_captions():
     assert not any("twin" in damage.evidence for damage in found.facts.damage), "an image is not its own twin"
     assert auroc(found.p_mismatch, np.isin(np.arange(2000), moved)) > 0.97
     assert found.column("image_rank").max() <= 400
+    unnamed = mispair.quick_audit(np.repeat(a, 5, 0), texts)
+    assert unnamed.column("image_id").tolist() == [str(k // 5 * 5) for k in range(2000)]
+    assert np.array_equal(unnamed.p_mismatch, found.p_mismatch), "equal rows are one image without a name too"
     other = np.repeat(a, 5, 0)
     other[1] = a[3]
     with pytest.raises(InputError, match="'0.png' in rows 0 and 1, but their embeddings differ"):

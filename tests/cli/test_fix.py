@@ -289,13 +289,14 @@ def test_a_fixed_file_that_was_changed_is_not_undone(tmp_path: Path, mispair: Ru
     assert "is damaged" in mispair("fix", "--undo", tmp_path / "fixed", "-o", tmp_path / "back").err
 
 
-def test_an_audit_in_memory_is_told_its_data(tmp_path: Path, mispair: Run) -> None:
+@pytest.mark.parametrize("number", [lambda k: k, lambda k: k // 5, lambda k: k // 5 * 5], ids=["row", "image", "first"])
+def test_an_audit_in_memory_is_told_its_data(tmp_path: Path, mispair: Run, number: Callable[[int], int]) -> None:
     folder = precomp(tmp_path / "data", splits=("train", "dev"))
     found = Verdicts.load(audit_of(tmp_path / "audit", DataConfig(path=str(folder), min_count=1), "train"))
     texts = [line.strip() for line in (folder / "train_caps.txt").read_text().splitlines()]
     at = found.table.schema.get_field_index("caption")
     table = found.table.set_column(at, SCHEMA.field("caption"), pa.array(texts))
-    table = table.set_column(2, SCHEMA.field("image_id"), pa.array([str(k) for k in range(35)]))
+    table = table.set_column(2, SCHEMA.field("image_id"), pa.array([str(number(k)) for k in range(35)]))
     Verdicts(table, replace(found.facts, data={})).save(tmp_path / "other")
     told = ("fix", tmp_path / "other", "--action", "drop", "-o", tmp_path / "x")
     assert "made in memory" in mispair(*told).err

@@ -68,7 +68,7 @@ def quick_audit(
         image_embeddings, text_embeddings: (n, d) from one encoder for both sides, such as CLIP: arrays, memory maps
             (read in blocks), tensors, or columns with one array in each row.
         captions, image_ids: (n,) to be shown in the verdicts. Rows with the same image id are one image with several
-            captions.
+            captions; without ids, rows that are equal are (below 200,000 pairs).
         table: a pandas or polars frame, a pyarrow table, a Hugging Face data set or a dictionary of columns; the four
             above may then be names of its columns.
         tell: called with what is being done, how much of it is done, and how much there is.

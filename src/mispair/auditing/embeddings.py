@@ -143,6 +143,17 @@ def fold_repeats(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[n
     return images, image_of, names
 
 
+def equal_rows(vectors: Tensor) -> list[str] | None:
+    """A name for each row where no ids are given: the number of the first row equal to it; None where none repeats.
+
+    A row that is given again for each of its captions is one image. All rows equal are left as they are, to be refused.
+    """
+    rows = np.ascontiguousarray(vectors.numpy())
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
+    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
+    return None if len(first) in (1, len(rows)) else [str(row) for row in first[group.reshape(-1)].tolist()]
+
+
 def number_images(ids: Sequence[str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Distinct ids in the order they are met, (I,); the image of each row, (n,); the first row of each image, (I,)."""
     number: dict[str, int] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.auditing.damage import MOST_TWINS
-from mispair.auditing.embeddings import GivenPairs, arrays_as_data, centre, fold_repeats, unit_vectors
+from mispair.auditing.embeddings import GivenPairs, arrays_as_data, centre, equal_rows, fold_repeats, unit_vectors
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.judge import judge
@@ -51,8 +51,9 @@ def quick_audit(pairs: GivenPairs, *, data: Origin | None = None, tell: Tell = s
     _refuse_widths(a, b)
     ids, captions = pairs.shown("image_ids", len(a)), pairs.shown("captions", len(a))
     rows = image_of = np.arange(len(a))
-    if ids is not None:
-        a, image_of, ids = fold_repeats(a, ids)
+    named = equal_rows(a) if ids is None else ids
+    if named is not None:
+        a, image_of, ids = fold_repeats(a, named)
     return _judge(a, b, PairTable(image_of, rows, captions, ids), data, tell)
 
 

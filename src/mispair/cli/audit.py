@@ -209,7 +209,7 @@ def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLi
     config = data_options.data_config(**files)
     encoder = embedded_before(config).encoder or how.encoder
     typer.echo(
-        f"judged by the encoder '{encoder}' alone: nothing is trained on this data (--train does, and sees more)",
+        f"judged by the encoder '{encoder}' alone: nothing is trained on this data (--train does)",
         err=True,
     )
     return audit_pictures(config, how, tell=progress)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from mispair.auditing.embeddings import number_images
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.identity import content_hash
@@ -86,8 +87,14 @@ def _differs(verdicts: Verdicts, table: PairTable) -> str | None:
             if table.captions[text].strip() != said.strip():
                 return f"pair {row} has another caption"
     names = verdicts.table["image_id"].to_pylist()
-    if table.image_ids is not None and names != [str(row) for row in range(len(names))]:
+    if table.image_ids is not None and not _numbered(names):
         for row, (image, name) in enumerate(zip(table.image_rows.tolist(), names, strict=True)):
             if table.image_ids[image] != name:
                 return f"pair {row} shows another image"
     return None
+
+
+def _numbered(names: list[str]) -> bool:
+    """Whether images were not named but numbered when they were judged: by their first row, or in their order."""
+    _, image_of, first = number_images(names)
+    return any(names == [str(number) for number in numbers.tolist()] for numbers in (first[image_of], image_of))
