@@ -103,3 +103,18 @@ def test_only_the_ratio_of_the_weights_counts():
     found = predict_left_out(features, targets, weight)
     for scale in (1e-3, 1e3):
         assert torch.allclose(found, predict_left_out(features, targets, weight * scale), atol=1e-4)
+
+
+@pytest.mark.parametrize(("images", "width"), [(60, 1400), (60, 60), (60, 256), (25, 1280), (300, 1400)])
+def test_fewer_images_than_features_do_not_give_away_who_was_left_out(images, width):
+    """Of centred rows each is minus the sum of the others: a regression that meets all of them would know it."""
+    rng = np.random.default_rng(0)
+    seen = torch.from_numpy(rng.normal(size=(images, width)).astype(np.float32))
+    said = torch.from_numpy(rng.normal(size=(images, 64)).astype(np.float32))
+    rows = np.arange(images)
+    others = OtherPairs(seen, said, rows, np.ones(images))
+    given = others.disagreement(rows, rows)
+    repaired = np.concatenate([others.disagreement(rows, np.roll(rows, k)) for k in range(1, 6)])
+    assert abs(given.mean() - repaired.mean()) < 0.5 * repaired.std(), (
+        "of pairs that have nothing to do with each other"
+    )

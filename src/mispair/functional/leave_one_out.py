@@ -21,8 +21,10 @@ from torch.nn.functional import normalize
 from mispair.errors import InputError
 
 SHRINKAGE = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # ridge in units of the mean eigenvalue; what predicts best is taken
+_STRONGER = (1e2, 1e3, 1e4)  # the first that will do, where none of those does
+_FREEST = 0.3  # mean hat value a regression may have: the mean of all rows, which are centred, gives away one left out
 _BLOCK = 1 << 14  # rows or cells at a time
-_SURE = 1 - 1e-4  # hat value a row has at most: a row that decides alone cannot be left out
+_ALONE = 1 - 1e-3  # hat value from which a row decides alone: without it nothing is known of it, and nothing predicted
 
 
 class Disagreement(NamedTuple):
@@ -88,7 +90,7 @@ class OtherPairs:
         determinant = (stay * leave - shared**2 * weight[one] * weight[other]).clamp(min=1e-6)
         error, other_error = (self.target[rows] - ridge.predicted[rows] for rows in (one, other))
         left = (leave[:, None] * error + (shared * weight[other])[:, None] * other_error) / determinant[:, None]
-        return self.target[one] - left
+        return (self.target[one] - left) * (ridge.hat[one] < _ALONE)[:, None]
 
 
 class _Ridge(NamedTuple):
@@ -108,11 +110,15 @@ def predict_left_out(features: Tensor, targets: Tensor, weight: Tensor) -> Tenso
 
 def _left_out(ridge: _Ridge, targets: Tensor) -> Tensor:
     hat = ridge.hat[:, None]
-    return (ridge.predicted - hat * targets) / (1 - hat)
+    return (ridge.predicted - hat * targets) / (1 - hat) * (hat < _ALONE)
 
 
 def _fit(features: Tensor, targets: Tensor, weight: Tensor) -> _Ridge:
-    """With the shrinkage that predicts rows left out best."""
+    """With the shrinkage that predicts rows left out best, of those that leave the rows something to be predicted.
+
+    Fewer rows than features can be met by a regression exactly. Of centred rows each is minus the sum of the others, so
+    that such a regression knows a row that was left out.
+    """
     x = features - features.mean(0)
     x = x / x.std().clamp(min=1e-12)
     x = torch.cat([x, x.new_ones(len(x), 1)], 1)
@@ -124,14 +130,18 @@ def _fit(features: Tensor, targets: Tensor, weight: Tensor) -> _Ridge:
     turned = x @ basis.float()
     answers = turned.T @ (targets * weight[:, None])
     best, least = None, torch.inf
-    for shrinkage in SHRINKAGE:
+    for shrinkage in (*SHRINKAGE, *_STRONGER):
+        if best is not None and shrinkage in _STRONGER:
+            break
         scale = (1 / (eigenvalues.clamp(min=0) + shrinkage * eigenvalues.mean())).float()
-        hat = (weight * (turned * turned * scale).sum(1)).clamp(max=_SURE)
+        hat = (weight * (turned * turned * scale).sum(1)).clamp(max=_ALONE)
+        if float(hat.mean()) > _FREEST:
+            continue
         ridge = _Ridge(turned, scale, hat, (turned * scale) @ answers)
         error = float((weight * ((_left_out(ridge, targets) - targets) ** 2).sum(1)).sum())
         if best is None or error < least:
             best, least = ridge, error
-    assert best is not None
+    assert best is not None, "no shrinkage leaves the rows anything"
     return best
 
 
