@@ -21,6 +21,7 @@ from mispair.protocols import Run
 from mispair.types import Encoded, PairBatch, Split
 
 NEARLY_ALL = 0.95  # share of pairs called mismatched from which on the split says nothing
+_FAR_OFF = 0.2  # of the share that all other pairs call mismatched: losses that say so have learned too little to tell
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,21 @@ class Identification:
 
     def identify(self, run: Run, columns: Mapping[str, NDArray[Any]], device: torch.device) -> Identified:
         """Split all pairs by the columns of a survey (Eq. 4), record what they were split by, and set `trust`."""
-        if self._by_others:
-            split = self.others.divide(run)
-            identified = Identified(split, float(split.p_mismatch.mean()), True)
-            run.record(**self.others.columns())
-        else:
+        if not self._by_others:
             split, fit, signal = self.losses.divide(columns["loss"], run.image_of)
             split = with_known(split, run.known, self.batch_size)
             identified = Identified(split, fit.mismatch_rate if split.mismatched.any() else 0.0, fit.bimodal)
             run.record(signal=signal)
+            self._by_others = self._contradicted(split)
+            if self._by_others:
+                run.note(
+                    f"by their losses {split.mismatched.mean():.0%} of the pairs look mismatched, which all other pairs"
+                    " contradict: the model has learned too little to tell, so what was said before training counts"
+                )
+        if self._by_others:
+            split = self.others.divide(run)
+            identified = Identified(split, float(split.p_mismatch.mean()), True)
+            run.record(**self.others.columns())
         if self.asks_witness:
             identified = self._with_witness(run, columns, identified)
             split = identified.split
@@ -97,6 +104,12 @@ class Identification:
         )
         self.trust = torch.from_numpy(1 - split.p_mismatch).float().to(device) if soft else None
         return identified
+
+    def _contradicted(self, split: Split) -> bool:
+        """Whether losses call far more or fewer pairs mismatched than all others do: young losses are all alike."""
+        if self.config.evidence != "auto" or self.others.said is None:
+            return False
+        return bool(abs(split.mismatched.mean() - self.others.said["p_mismatch"].mean()) > _FAR_OFF)
 
     def _with_witness(self, run: Run, columns: Mapping[str, NDArray[Any]], identified: Identified) -> Identified:
         """The smaller trust of the witness and, where both are asked, of the split so far."""
