@@ -132,7 +132,7 @@ def test_who_hears_the_page_finds_everything_by_name(tmp_path, open_page):
         page.goto(f"{address}/review?reviewer=ann")
         page.wait_for_selector(".card")
         assert page.get_by_role("group", name="Answer").get_by_role("button").count() == 6
-        assert page.get_by_role("img", name="The picture of this pair").is_visible()
+        page.get_by_role("img", name="The picture of this pair").wait_for()  # visible, once its file has come
         assert page.get_by_role("progressbar", name="Answered").is_visible()
 
 

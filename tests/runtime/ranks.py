@@ -31,7 +31,7 @@ TRIPLET = ("method.loss=triplet",)
 FINE = ("model.sim=8", "model.dropout=0")
 CASES: dict[str, tuple[str, ...]] = {
     "l2rm-vse": SPLIT,
-    "l2rm-sgr": (*SPLIT, *FINE),
+    "l2rm-sgr": (*SPLIT, *FINE, "method.split.evidence=loss"),
     "plain-sgr": (*TRIPLET, *FINE),
     "plain-sgr-shortlist": ("method.loss=infonce", *FINE, "model.shortlist=1", "model.shortlist_after=1"),
     "l2rm-imram": SPLIT,
