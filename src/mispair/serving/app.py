@@ -138,10 +138,19 @@ def _serve(server: uvicorn.Server, bound: socket.socket) -> None:
     except RuntimeError:
         server.run(sockets=[bound])
         return
-    beside = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="mispair-serve")
-    beside.start()
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            server.run(sockets=[bound])
+        finally:
+            ended.set()
+
     try:
-        beside.join()
+        threading.Thread(target=run, name="mispair-serve").start()
+        # In turns: an interruption that comes just before the wait does not end it, and would wait with it for ever.
+        while not ended.wait(timeout=0.2):
+            pass
     except KeyboardInterrupt:
         server.should_exit = True
-        beside.join()
+        ended.wait()
