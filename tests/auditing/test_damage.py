@@ -44,6 +44,16 @@ def test_a_label_on_images_that_are_alike_is_no_damage():
     assert shared_captions(captions, np.arange(300), images).all()
 
 
+def test_a_label_that_fits_a_third_of_its_images_is_judged_like_any_other():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(10, size=1000)
+    images = torch.from_numpy((np.eye(10)[kinds] + 0.1 * rng.normal(size=(1000, 10))).astype(np.float32))
+    wrong = rng.permutation(1000)[:750]
+    kinds[wrong] = rng.permutation(kinds[wrong])
+    labels = [f"a photo of thing {kind}" for kind in kinds]
+    assert not shared_captions(labels, np.arange(1000), images).any()
+
+
 def test_a_caption_that_fits_its_many_images_is_no_damage():
     captions = ["two dogs play"] * 8 + [f"caption {k}" for k in range(4000)]
     rows = np.arange(len(captions))

@@ -5,6 +5,7 @@ Each finding has a count, the evidence in a sentence and a remedy in another. Cl
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from mispair.counted import counted, either
 Rows = NDArray[np.int64]
 
 _MOST_IMAGES = 5  # images one caption may be shown with before it is looked at
-_ALIKE = 0.1  # mean cosine, around the mean of all, from which images have something in common
+_ALIKE = 4.0  # standard deviations above images drawn at random, from which some have something in common
 _SHARE = 0.02  # of all images, from which a caption is damage for certain; fewer may be a stock phrase that fits
 MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 _TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
@@ -40,9 +41,11 @@ def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Ten
     """(N,): 0, or for a caption on a great many unlike images the probability that it is not about this one.
 
     Such a caption cannot be judged like the others: a network that meets it with every image finds it likely with all.
-    A caption whose images (I, d) are alike, as "a photo of a dog" has them, is no damage.
+    A caption some of whose images (I, d) are alike, as "a photo of a dog" has them, is no damage: where it stands with
+    more of them than with others of its size that are drawn at random, it is judged like any other.
     """
     centred = torch.nn.functional.normalize(images - images.mean(0), dim=1)
+    usual, spread = _likeness_at_random(centred)
     p = np.zeros(len(captions))
     least = max(_MOST_IMAGES, _SHARE * len(np.unique(image_rows)))
     pairs_of: dict[str | int, list[int]] = defaultdict(list)
@@ -50,7 +53,10 @@ def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Ten
         pairs_of[plain_caption(caption) if isinstance(caption, str) else caption].append(pair)
     for pairs in pairs_of.values():
         rows = np.unique(image_rows[pairs])
-        if len(rows) > least and _likeness(centred[torch.from_numpy(rows)]) < _ALIKE:
+        if len(rows) <= least:
+            continue
+        chance = usual + _ALIKE * spread * math.sqrt(2 / (len(rows) * (len(rows) - 1)))
+        if _likeness(centred[torch.from_numpy(rows)]) < chance:
             p[pairs] = 1 - 1 / len(rows)
     return p
 
@@ -59,6 +65,14 @@ def _likeness(vectors: Tensor) -> float:
     """Mean cosine of every two of some unit vectors, (n, d)."""
     count = len(vectors)
     return float((vectors.sum(0).square().sum() - count) / (count * (count - 1)))
+
+
+def _likeness_at_random(vectors: Tensor) -> tuple[float, float]:
+    """Mean and standard deviation of the cosine of two of (I, d) unit vectors drawn at random."""
+    count = len(vectors)
+    squares = float((vectors.T @ vectors).square().sum() - count) / (count * (count - 1))
+    mean = _likeness(vectors)
+    return mean, math.sqrt(max(squares - mean**2, 0.0))
 
 
 def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch: NDArray[np.float64]) -> Damage | None:

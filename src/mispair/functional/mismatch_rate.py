@@ -10,7 +10,7 @@ Two things nobody can know from the scores alone, and the interval holds both. H
 every member of the family that explains the scores counts, by its likelihood (a posterior on a grid, flat in the rate,
 the mean strength and the rest). And which matched pairs look exactly like mismatched ones, a caption that describes
 nothing for instance: their share among the matched has an exponential prior whose mean is `_OPAQUE` times what the
-judge lacks to AUROC 1.
+judge lacks to AUROC 1, and for the interval a hundredth at least.
 The rate asked for is that of these very pairs, not of a population they were drawn from: given a member of the family
 every pair has a probability, and the rate varies around their mean as far as single pairs are open. A judge that leaves
 none open gives a narrow interval however few the pairs are.
@@ -45,6 +45,7 @@ _NARROWING = (0.0, 0.1, 0.2)  # s = 1 - this * mean d
 _NARROWEST = 0.5
 _OPAQUE = 0.25
 _FEWEST_OPAQUE = 0.002
+_FEWEST_OPAQUE_INTERVAL = 0.01  # few sets are without captions that describe nothing, however good the judge
 _OPAQUE_SHARES = np.linspace(0.0, 5.0, 26)  # in units of their mean
 _COARSE = 3000.0
 _COARSE_INTERVAL = 1500.0
@@ -106,8 +107,8 @@ def estimate_from_counts(scores: Floats, pairs: NDArray[np.int64], design_effect
     total = int(pairs.sum())
     share = np.bincount(np.searchsorted(_EDGES, scores), pairs, len(_EDGES) + 1) / total
     independent = total / design_effect
-    best = _posterior(share, independent, _COARSE)
-    low, high = _interval(_posterior(share, independent, _COARSE_INTERVAL))
+    best = _posterior(share, independent, _COARSE, _FEWEST_OPAQUE)
+    low, high = _interval(_posterior(share, independent, _COARSE_INTERVAL, _FEWEST_OPAQUE_INTERVAL))
     rate = float(best.rates @ _RATES)
     return MismatchEstimate(
         rate=rate,
@@ -128,14 +129,14 @@ class _Posterior(NamedTuple):
     separation: float
 
 
-def _posterior(share: Floats, independent: float, coarse: float) -> _Posterior:
+def _posterior(share: Floats, independent: float, coarse: float, fewest: float) -> _Posterior:
     weight, like_random, auroc = _explanations(share, independent * coarse / (independent + coarse))
     separation = float(weight @ auroc)
     mean = share @ like_random
     spread = np.sqrt(share @ (like_random * (1 - like_random)) / independent) + 1e-4
     edges = np.concatenate([[-np.inf], (_RATES[1:] + _RATES[:-1]) / 2, [np.inf]])
     looks = np.diff(_cdf((edges[:, None] - mean) / spread), axis=0) @ weight  # posterior of the share that looks so
-    opaque = max(_OPAQUE * (1 - separation), _FEWEST_OPAQUE) * _OPAQUE_SHARES
+    opaque = max(_OPAQUE * (1 - separation), fewest) * _OPAQUE_SHARES
     prior = np.exp(-_OPAQUE_SHARES)
     prior /= prior.sum()
     # Where a share r is mismatched and a share o of the others opaque, r + (1 - r) o look re-paired.
