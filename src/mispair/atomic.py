@@ -15,6 +15,7 @@ import socket
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from mispair.errors import InputError
 
@@ -27,7 +28,7 @@ def write_atomically(path: Path, write: Callable[[Path], object], remedy: str = 
     Raises InputError where that fails; whatever was at `path` is then as it was. `remedy` says what to do about a full
     disk, after freeing some space.
     """
-    temporary = path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     try:
         make_folder(path.parent)
         clear_leftovers(path.parent, path.name)
@@ -66,7 +67,7 @@ def refuse_unwritable(folder: Path) -> None:
     existed = os.path.lexists(folder)
     make_folder(folder)
     clear_leftovers(folder, "probe")
-    probe = folder / f".probe.{_machine()}-{os.getpid()}.tmp"
+    probe = temporary_beside(folder / "probe")
     try:
         probe.touch()
     except OSError as error:
@@ -86,7 +87,7 @@ def make_atomically(out: Path) -> Iterator[Path]:
     """
     if os.path.lexists(out):
         raise InputError(f"{out} exists already; nothing is overwritten, so choose another place with -o")
-    folder = out.with_name(f".{out.name}.{_machine()}-{os.getpid()}.tmp")
+    folder = temporary_beside(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         clear_leftovers(out.parent, out.name)
@@ -101,6 +102,11 @@ def make_atomically(out: Path) -> Iterator[Path]:
         raise InputError(f"{out} cannot be written ({error.strerror or error}); choose another place with -o") from None
     finally:
         remove_quietly(folder)
+
+
+def temporary_beside(path: Path, ending: Literal["tmp", "part"] = "tmp") -> Path:
+    """A hidden name beside `path` that is ours alone; `clear_leftovers` knows it."""
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.{ending}")
 
 
 def remove_quietly(path: Path) -> None:

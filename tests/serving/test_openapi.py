@@ -50,5 +50,6 @@ def test_no_request_of_its_own_description_breaks_the_server(schema):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_no_request_of_many_breaks_the_server(schema):
     assert ask(schema, 400) > 6_000

@@ -26,6 +26,7 @@ def test_a_share_of_the_captions_stands_beside_another_picture(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_from_picture_files_to_verdicts(tmp_path, monkeypatch):
     monkeypatch.setenv("MISPAIR_CACHE", str(tmp_path / "cache"))
     done = judge_pictures(tmp_path / "demo", Console(quiet=True))

@@ -385,9 +385,10 @@ def test_a_folder_of_features_is_read_as_the_pictures_it_came_from(raw: DataConf
     np.save(tmp_path / "mine.npy", np.zeros((96, 3), np.float32))
     own = with_features(DataConfig(path=str(out), second=str(tmp_path / "mine.npy")))
     assert (own.second, own.joint) == (str(tmp_path / "mine.npy"), None)
-    (out / "encoder.json").write_text('{"encoder": 7}')
-    with pytest.raises(InputError, match="damaged; embed the data again"):
-        with_features(DataConfig(path=str(out)))
+    for damaged in ('{"encoder": 7}', "[" * 100_000):
+        (out / "encoder.json").write_text(damaged)
+        with pytest.raises(InputError, match="damaged; embed the data again"):
+            with_features(DataConfig(path=str(out)))
 
 
 def test_without_training_which_pictures_are_alike_counts_too(raw: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:

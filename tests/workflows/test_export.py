@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -139,3 +140,11 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path):
     train(tiny_config("data.limit=31", "train.epochs=1"), tmp_path / "run", summarize=False)
     with pytest.raises(InputError, match="is not finished"):
         export(tmp_path / "run", tmp_path / "out", "safetensors")
+
+
+def test_a_run_that_says_nothing_of_its_data_is_refused(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").write_text("{}")
+    with pytest.raises(InputError, match=r"metrics.json is damaged: it says nothing of the data; train the run again"):
+        export(tmp_path / "run", tmp_path / "out", "safetensors")
+    assert not (tmp_path / "out").exists()

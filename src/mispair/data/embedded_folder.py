@@ -88,7 +88,7 @@ class EmbeddedFolder:
         try:
             said = json.loads(about.read_text(encoding="utf-8"))
             return MadeBy(str(said["encoder"]), said["output"] == "cells")
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"{about} is damaged; embed the data again") from None
 
 

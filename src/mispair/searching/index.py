@@ -25,6 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mispair.data.files.npy import open_array
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
 from mispair.searching.inverted import load_inverted, search_inverted
@@ -105,7 +106,7 @@ class Index:
                 f"{folder} was made with another model than {manifest.source} holds now; make it again: mispair index"
             )
         vectors = {side: _vectors(folder / name, manifest) for side, (name, _) in FILES.items()}
-        metadata = Metadata(folder / METADATA)
+        metadata = Metadata(folder / METADATA, COLUMNS)
         if len(metadata) != manifest.pairs:
             raise InputError(
                 f"{folder / METADATA} has {len(metadata):,} rows for {manifest.pairs:,} pairs; index again"
@@ -199,10 +200,7 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def _vectors(path: Path, manifest: Manifest) -> Vectors:
-    try:
-        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        raise InputError(f"{path} is missing or damaged; make the index again") from None
+    vectors: Vectors = _array(path)
     if vectors.shape != (manifest.pairs, manifest.width) or vectors.dtype != np.float16:
         raise InputError(
             f"{path} holds {vectors.shape} {vectors.dtype}, not what {MANIFEST} says; make the index again"
@@ -211,13 +209,17 @@ def _vectors(path: Path, manifest: Manifest) -> Vectors:
 
 
 def _centre(path: Path, manifest: Manifest) -> NDArray[np.float32]:
-    try:
-        centre: NDArray[np.float32] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        raise InputError(f"{path} is missing or damaged; make the index again") from None
-    if centre.shape != (2, manifest.width) or not np.isfinite(centre).all():
+    centre = _array(path)
+    if centre.shape != (2, manifest.width) or centre.dtype.kind != "f" or not np.isfinite(centre).all():
         raise InputError(f"{path} is not of this index; make the index again")
-    return centre
+    return np.array(centre)
+
+
+def _array(path: Path) -> NDArray[Any]:
+    try:
+        return open_array(path, "vectors of an index")
+    except InputError:
+        raise InputError(f"{path} is missing or damaged; make the index again") from None
 
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,45 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
 
+_P = "p_mismatch"  # what an audit said, where one did
 _KEPT = 64  # row groups kept in memory, the last ones used
 
 
 class Metadata:
     """One row per pair. Row groups are read when first asked for and a few are kept. Safe across threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, pa.DataType]) -> None:
+        """Open the file. Raises InputError where it is missing or damaged, or `columns` are not there as said."""
         try:
-            self._file = pq.ParquetFile(path, memory_map=True)
-        except (OSError, pa.ArrowException):
+            self._file = pq.ParquetFile(plain_file(path, "the metadata of an index"), memory_map=True)
+        except (OSError, pa.ArrowException, InputError):
             raise InputError(f"{path} is missing or damaged; make the index again") from None
+        self._path, self._columns = path, columns
+        self._refuse_other_types()
         groups = self._file.metadata.num_row_groups
         self._ends = np.cumsum([self._file.metadata.row_group(g).num_rows for g in range(groups)])
         self._kept: OrderedDict[int, pa.Table] = OrderedDict()
         self._masks: dict[tuple[str | None, bool | None], NDArray[np.bool_]] = {}
         self._lock = threading.Lock()
-        self._path = path
+
+    def _refuse_other_types(self) -> None:
+        schema = self.schema
+        for name, kind in self._columns.items():
+            if schema.names.count(name) != 1 or schema.field(name).type != kind:
+                raise self._damaged(f"it has no column {name} of type {kind}")
+        if _P in schema.names and (schema.names.count(_P) > 1 or not pa.types.is_floating(schema.field(_P).type)):
+            raise self._damaged(f"its column {_P} holds no numbers")
+
+    def _refuse_nothing(self, name: str, values: pa.ChunkedArray) -> None:
+        """Every pair has all of the columns that every index has."""
+        if name in self._columns and values.null_count:
+            raise self._damaged(f"its column {name} lacks values")
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(f"{self._path} is damaged: {why}; make the index again")
 
     def __len__(self) -> int:
         return int(self._file.metadata.num_rows)
@@ -39,6 +60,7 @@ class Metadata:
     def column(self, name: str) -> NDArray[Any]:
         """A whole column of numbers, NaN where there is none. Not by `to_numpy`, which loads pandas if it is there."""
         values = self._read(name)
+        self._refuse_nothing(name, values)
         if values.null_count:
             values = pc.fill_null(values.cast(pa.float64()), float("nan"))
         return np.concatenate([np.from_dlpack(chunk) for chunk in values.chunks] or [np.empty(0)])
@@ -78,7 +100,7 @@ class Metadata:
         if split is not None:
             kept &= pc.equal(self._read("split"), split).to_numpy(zero_copy_only=False)
         if suspicious is not None:
-            p = self.column("p_mismatch") if "p_mismatch" in self.schema.names else np.full(len(self), np.nan)
+            p = self.column(_P) if _P in self.schema.names else np.full(len(self), np.nan)
             kept &= (p > 0.5) if suspicious else (p <= 0.5)  # NaN, not judged, is neither
         with self._lock:
             if len(self._masks) >= _KEPT:
@@ -103,9 +125,12 @@ class Metadata:
         with self._lock:
             if group not in self._kept:
                 try:
-                    self._kept[group] = self._file.read_row_group(group, use_threads=False)
+                    read = self._file.read_row_group(group, use_threads=False)
                 except (OSError, pa.ArrowException):
                     raise InputError(f"{self._path} is damaged; make the index again") from None
+                for name in self._columns:
+                    self._refuse_nothing(name, read[name])
+                self._kept[group] = read
                 if len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(group)

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from mispair.atomic import clear_leftovers, temporary_beside
+from mispair.data.files.npy import open_array
 from mispair.errors import InputError
 from mispair.progress import Tell
 from mispair.searching.index import COLUMNS, EXACT_BELOW, FILES, MANIFEST, METADATA, Manifest, Side
@@ -47,9 +49,9 @@ def write_index(
         require_faiss()  # before any work
     if folder.exists() and any(folder.iterdir()) and not (folder / MANIFEST).is_file():
         raise InputError(f"{folder} holds something else than an index; choose another folder with -o")
-    beside, aside = (folder.with_name(f".{folder.name}.{os.getpid()}.{what}") for what in ("part", "old"))
+    beside, aside = (temporary_beside(folder, ending) for ending in ("part", "tmp"))
     try:
-        shutil.rmtree(beside, ignore_errors=True)
+        clear_leftovers(folder.parent, folder.name)
         for side, (vectors, _) in FILES.items():
             _write_vectors(beside / vectors, manifest, blocks[side], side, tell)
         (beside / METADATA).parent.mkdir(parents=True)
@@ -86,8 +88,8 @@ def kind_for(pairs: int) -> Literal["exact", "inverted"]:
 def _is_prefix(path: Path, vectors: NDArray[Any]) -> bool:
     """Whether the array in `path`, if there is one, is the beginning of `vectors`, to the bit."""
     try:
-        before = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        before = open_array(path, "vectors of an index")
+    except InputError:
         return False
     if before.dtype != vectors.dtype or before.shape[1:] != vectors.shape[1:] or len(before) > len(vectors):
         return False

@@ -52,6 +52,8 @@ def export(folder: Path, out: Path, to: str) -> Path:
     if not begun.finished:
         raise InputError(f"{folder} is not finished; export it then, go on with: mispair train --resume {folder}")
     run = load_run(begun)
+    if "data" not in run.metrics:
+        raise InputError(f"{folder}/metrics.json is damaged: it says nothing of the data; train the run again")
     if isinstance(run.config.model, OwnConfig):
         raise InputError(f"{folder} has a network of its own, which only your code can build: save it with your code")
     with make_atomically(out) as hidden:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
+from mispair.data.files.npy import open_array
 from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
@@ -128,8 +129,8 @@ def _known(folder: Path, model: str) -> dict[Side, _Known]:
     """What an index of the same model in `folder` holds already; nothing where there is none that can be used."""
     try:
         index = Index.open(folder, model)
-        keys = np.load(folder / KEYS, allow_pickle=False)
-    except (InputError, OSError, ValueError, EOFError):
+        keys = np.array(open_array(folder / KEYS, "the keys of an index"))
+    except InputError:
         return {}
     if keys.shape != (len(index), 2) or keys.dtype != np.dtype("S16"):
         return {}
