@@ -1,5 +1,6 @@
 """Shared settings of the tests: one thread, one property-test profile, a cache of their own."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -17,11 +18,15 @@ settings.load_profile("house")
 
 # Longest first: of several processes (--dist loadfile --no-loadscope-reorder) none is left with a long file at the end.
 LONGEST = [
-    "contract/test_methods.py", "runtime/test_accelerator.py", "browser/test_report.py", "browser/test_serve.py",
-    "fuzz/test_files.py", "scale/test_ray.py", "experiments/test_runner.py", "fuzz/test_kills.py", "test_examples.py",
-    "runtime/test_distributed.py", "trajectory/test_losses.py", "workflows/test_tuning.py",
-    "functional/test_mixture.py", "cli/test_audit.py", "cli/test_train.py", "functional/test_transport.py",
-    "runtime/test_trainer.py", "auditing/test_quick.py", "fuzz/test_full_disk.py", "models/test_exact.py",
+    "scale/test_ray.py", "runtime/test_distributed.py", "contract/test_methods.py", "runtime/test_accelerator.py",
+    "fuzz/test_files.py", "fuzz/test_kills.py", "browser/test_serve.py", "browser/test_review.py",
+    "browser/test_report.py", "test_examples.py",
+    "experiments/test_runner.py", "cli/test_train.py", "trajectory/test_losses.py", "cli/test_audit.py",
+    "workflows/test_joined_runs.py", "fuzz/test_full_disk.py", "workflows/test_onnx_towers.py",
+    "workflows/test_tuning.py", "functional/test_mixture.py", "functional/test_transport.py", "runtime/test_trainer.py",
+    "auditing/test_quick.py", "models/test_exact.py", "serving/test_openapi.py", "data/test_untrained.py",
+    "scale/test_shards.py", "functional/test_judged_by_others.py", "encoders/test_basic.py",
+    "experiments/test_run.py", "experiments/test_cell.py", "experiments/test_workers.py",
     "workflows/report/test_build.py",
 ]  # fmt: skip
 
@@ -30,6 +35,12 @@ LONGEST = [
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {f"tests/{name}": position for position, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -7,10 +7,14 @@ involved.
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +25,7 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+COMMAND_LINE = "mispair.cli.app"
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Forks:
         tear: bool = False,
         limit: float = 60.0,
         environment: Mapping[str, str] | None = None,
+        ranks: int = 1,
+        program: str = COMMAND_LINE,
     ) -> Ran:
         """`mispair ARGUMENTS`.
 
@@ -70,35 +77,54 @@ class Forks:
             tear: whether the file that was to be renamed then is left half as long, as if killed while writing it.
             limit: seconds after which it is ended as hung.
             environment: variables that differ from those of the tests.
+            ranks: so many processes that know of each other by what torchrun sets; the first that fails gives the code.
+            program: the module whose `main` is called, if not the command line.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         order = {
             "arguments": list(map(str, arguments)), "folder": str(folder or ""), "kill_at": kill_at, "by": int(by),
             "tear": tear, "limit": limit, "environment": dict(environment or {}),
+            "ranks": ranks, "program": program,
         }  # fmt: skip
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         return Ran(**json.loads(self._process.stdout.readline()))
 
 
-def _serve() -> None:
-    from mispair.cli.app import main
-    from mispair.workflows import assemble, audit, report  # noqa: F401  heavy, so imported before the forks
+# What torch imports at the first step of an optimizer, pyarrow at the first table, and the verbs when they are called:
+# seconds of each fork, were it not here.
+HEAVY = (
+    "torch._dynamo", "torch.utils.tensorboard", "pandas", "pyarrow.parquet", "mispair.workflows.assemble",
+    "mispair.workflows.audit", "mispair.workflows.report", "mispair.workflows.train", "mispair.auditing.quick",
+    "mispair.data.scenes.draw", "mispair.report.html",
+)  # fmt: skip
 
+
+def _import() -> None:
+    """Everything that is dear to import, as yet unused."""
+    for name in (COMMAND_LINE, *HEAVY):
+        with contextlib.suppress(ImportError):  # some are extras
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a fork that collects would touch, and so copy, every page
+
+
+def _serve() -> None:
+    _import()
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     for line in sys.stdin:
-        print(json.dumps(_run(json.loads(line), main)), flush=True)  # noqa: T201
+        print(json.dumps(_run(json.loads(line))), flush=True)  # noqa: T201
 
 
-def _run(order: dict[str, Any], main: Any) -> dict[str, Any]:
+def _run(order: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         out, err, writes = (Path(scratch) / name for name in ("out", "err", "writes"))
         ended, alive = os.pipe()  # the child holds one end: the other closes when it ends
         pid = os.fork()
         if pid == 0:
             os.close(ended)
-            _child(order, main, out, err, writes)
+            _child(order, out, err, writes)
         os.close(alive)
         hung = not select.select([ended], [], [], order["limit"])[0]
         if hung:
@@ -115,8 +141,9 @@ def _run(order: dict[str, Any], main: Any) -> dict[str, Any]:
         }
 
 
-def _child(order: dict[str, Any], main: Any, out: Path, err: Path, writes: Path) -> None:
+def _child(order: dict[str, Any], out: Path, err: Path, writes: Path) -> None:
     code: object = 1
+    others: list[int] = []
     try:
         os.setsid()
         os.environ.update(order["environment"])
@@ -127,8 +154,9 @@ def _child(order: dict[str, Any], main: Any, out: Path, err: Path, writes: Path)
         if order["folder"]:
             _count_writes(order, os.open(writes, os.O_CREAT | os.O_WRONLY | os.O_APPEND))
         sys.argv = ["mispair", *order["arguments"]]
+        others = _fork_ranks(order["ranks"])
         try:
-            main()
+            importlib.import_module(order["program"]).main()
             code = 0
         except SystemExit as stop:
             code = stop.code
@@ -141,8 +169,29 @@ def _child(order: dict[str, Any], main: Any, out: Path, err: Path, writes: Path)
             code = 1
         sys.stdout.flush()
         sys.stderr.flush()
+        for pid in others:
+            if code:
+                os.kill(pid, signal.SIGKILL)  # it would wait for this one
+            code = code or os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     finally:
-        os._exit(code if isinstance(code, int) else 1)
+        os._exit(code % 256 if isinstance(code, int) else 1)
+
+
+def _fork_ranks(ranks: int) -> list[int]:
+    """The other processes of several; in those, none."""
+    if ranks == 1:
+        return []
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(ranks))
+    others = []
+    for rank in reversed(range(ranks)):
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
+        if rank and (pid := os.fork()):
+            others.append(pid)
+        elif rank:
+            return []
+    return others
 
 
 def _count_writes(order: dict[str, Any], tally: int) -> None:

@@ -1,11 +1,11 @@
 """RobustContrastiveLoss: CLIP's and SigLIP's loss by hand, the functions it stands for, and several processes."""
 
 import doctest
+import sys
 
 import numpy as np
 import pytest
 import torch
-from torch import multiprocessing
 
 from mispair import losses
 from mispair.functional import alignment_divergence, info_nce, partial_transport, symmetric_cross_entropy
@@ -163,9 +163,10 @@ def _given(soft):
     return *embeddings(6), weights, targets if soft else None
 
 
-def _process(rank, folder):
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=WORLD)
+def main():
+    """One process of several, see `tests/forks.py`."""
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
     mine = slice(3 * rank, 3 * rank + 3)
     found = []
     for kind, local_loss, soft in CASES:
@@ -176,14 +177,15 @@ def _process(rank, folder):
         value.backward()
         learned = [p.grad for p in loss.parameters() if p.requires_grad]
         found.append([value.detach(), *(side.grad for side in own), *learned])
-    torch.save(found, f"{folder}/{rank}.pt")
+    torch.save(found, f"{sys.argv[1]}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
 @pytest.fixture(scope="module")
-def by_processes(tmp_path_factory):
+def by_processes(forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("processes")
-    multiprocessing.spawn(_process, (str(folder),), nprocs=WORLD)
+    ran = forks.run(folder, program="tests.test_losses", ranks=WORLD)
+    assert ran.code == 0, ran.err
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(WORLD)]
 
 

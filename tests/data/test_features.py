@@ -23,7 +23,7 @@ opened = time.process_time() - start
 held = 0
 rng = np.random.default_rng(0)
 total = 0.0
-for _ in range(200):
+for _ in range(40):
     values, mask = store.take(rng.integers(0, len(store), 128))
     total += float(values[:, 0, 0].sum())
     status = open("/proc/self/status").read()
@@ -102,8 +102,8 @@ def test_raw_rows_are_as_the_file_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process as Linux tells it")
-def test_33_gigabytes_in_less_than_one_and_a_half(tmp_path: Path) -> None:
-    """COCO's train array, sparse: opened at once, 200 random batches of 128, below 1.5 GB of the process' own.
+def test_33_gigabytes_in_less_than_a_half(tmp_path: Path) -> None:
+    """COCO's train array, sparse: opened at once, 40 random batches of 128 (1.5 GB), below 0.5 GB of the process' own.
 
     Pages of the file are the system's: it takes them back when it needs them, and how many it leaves is its affair.
     """
@@ -126,4 +126,4 @@ def test_33_gigabytes_in_less_than_one_and_a_half(tmp_path: Path) -> None:
     assert int(rows) == shape[0]
     assert float(total) == 0.0
     assert float(opened) < 1.0
-    assert int(kilobytes) < 1.5e6, f"{int(kilobytes) / 1e6:.2f} GB"
+    assert int(kilobytes) < 0.5e6, f"{int(kilobytes) / 1e6:.2f} GB"

@@ -3,9 +3,8 @@
 The gradients of every step are kept beside each run. They are what can be compared: a parameter whose gradient is zero
 but for rounding (a bias in front of a batch normalisation) is moved by Adam as far as any other, so the rate is small.
 
-python -m tests.runtime.ranks FOLDER                     each into FOLDER/NAME
-torchrun --nproc-per-node=2 -m tests.runtime.ranks FOLDER
-python -m tests.runtime.ranks FOLDER l2rm-sgr            this one, its weights moved by a rounding after the first step
+`forks.run(FOLDER, program="tests.runtime.ranks", ranks=2)`: each into FOLDER/NAME. Names after the folder: these alone,
+their weights moved by a rounding after the first step.
 """
 
 from __future__ import annotations
@@ -72,7 +71,8 @@ class WatchedEngine(Engine):
                 self.gradients[f"{self.steps}.{name}.{key}"] = value.grad.clone()
 
 
-def main(folder: Path, rounded: list[str]) -> None:
+def main() -> None:
+    folder, rounded = Path(sys.argv[1]), sys.argv[2:]
     for name in rounded or CASES:
         sets = CASES[name]
         method, model = name.split("-")[:2]
@@ -81,7 +81,3 @@ def main(folder: Path, rounded: list[str]) -> None:
         train(config, folder / name, engine=engine, summarize=False)
         if engine.leads:
             save_file(engine.gradients, folder / name / "gradients.safetensors")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])

@@ -17,19 +17,13 @@ TORCHRUN = (
 )  # fmt: skip
 
 
-def run(*arguments):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400, check=False)
-
-
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(forks, tmp_path_factory):
     """All cases by one process and by two, the sensitive ones also by one whose weights a rounding has moved."""
     folder = tmp_path_factory.mktemp("ranks")
-    for name, launcher, cases in (("alone", (), ()), ("together", TORCHRUN, ()), ("rounded", (), SENSITIVE)):
-        done = run(*launcher, "-m", "tests.runtime.ranks", folder / name, *cases)
-        assert done.returncode == 0, done.stderr[-3000:]
+    for name, ranks, cases in (("alone", 1, ()), ("together", 2, ()), ("rounded", 1, SENSITIVE)):
+        done = forks.run(folder / name, *cases, program="tests.runtime.ranks", ranks=ranks, limit=280)
+        assert done.code == 0, done.err[-3000:]
     return folder
 
 
@@ -64,10 +58,12 @@ def test_two_processes_equal_one(trained, case):
 
 
 def test_two_processes_train_and_one_judges(tmp_path):
-    """Cross-fitting trains again in the process that judges: the other one has gone home by then."""
+    """Cross-fitting trains again in the process that judges: the other one has gone home by then. Under torchrun."""
     sets = [f"--set={value}" for value in TINY if "pictures" not in value]
     audit = ("audit", "scenes", "--train", *sets, "--set=data.scenes.pictures=100", "--set=train.epochs=2")
-    done = run(*TORCHRUN, "-m", "mispair", *audit, "-o", tmp_path / "audit")
+    command = [sys.executable, *TORCHRUN, "-m", "mispair", *audit, "-o", str(tmp_path / "audit")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     facts = json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert facts["held_out"].startswith("cross-fitting in 2 folds")

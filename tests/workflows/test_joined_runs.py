@@ -12,7 +12,7 @@ from mispair.searching.index import Index
 from mispair.searching.query import search_pair, search_text
 from mispair.workflows.joined_runs import join_runs
 from mispair.workflows.search import encoder_of
-from tests.workflows.search_samples import train
+from tests.workflows.search_samples import NARROW, train
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +80,11 @@ def test_from_the_command_line_and_refused_when_either_run_changed(both, tmp_pat
 def test_runs_that_read_something_else_are_no_ensemble(both, tmp_path):
     runs, _ = both
     data = DataConfig(path="scenes", scenes=ScenesConfig(pictures=50))
-    small = mp.train(data, method="plain", model="saf", out=tmp_path / "small", epochs=1, batch_size=32, quiet=True)
+    how = {"model": "saf", "epochs": 1, "batch_size": 32, "quiet": True, "options": NARROW}
+    small = mp.train(data, method="plain", out=tmp_path / "small", **how)
     with pytest.raises(InputError, match=r"cannot be searched together: data.scenes is .*train both on the same data"):
         join_runs([runs[0], small])
-    two = mp.train(
-        runs[0].config.data, method="ncr", model="saf", out=tmp_path / "two", epochs=1, batch_size=32, quiet=True
-    )
+    two = mp.train(runs[0].config.data, method="ncr", out=tmp_path / "two", **how)
     with pytest.raises(InputError, match="the number of networks is 1 in the one and 2 in the other"):
         join_runs([runs[0], two])
     with pytest.raises(InputError, match="at least one run"):

@@ -43,7 +43,7 @@ def forked(work: Callable[[], int], log: Path, cpu: int, idle: float = IDLE) -> 
         if done:
             return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else None
         now = time.monotonic()
-        if now - looked > 5:
+        if now - looked > min(5.0, idle):
             looked, spent = now, _spent(pid)
             if spent > used:
                 used, since = spent, now
