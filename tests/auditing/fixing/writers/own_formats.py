@@ -9,21 +9,33 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mispair.auditing.fixing.judged_data import JudgedData
 from mispair.data import ColumnsConfig, DataConfig
+from mispair.data.splits import open_pairs
 from tests.data.picture_samples import picture, write_pictures, write_tar
 from tests.data.samples import write_lines
 
 Maker = Callable[[Path], DataConfig]
 
 
-def _tokens(folder: Path) -> DataConfig:
+def data_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def opened(config: DataConfig, split: str = "all") -> JudgedData:
+    return JudgedData(config, *open_pairs(config, split))
+
+
+def tokens(folder: Path) -> DataConfig:
     write_pictures(folder / "Images", ["1.png", "2.png", "drei ü.png"])
     lines = ["1.png#0\ta dog", "1.png#1\tan animal", "", "2.png#0\ta cat # 3", "drei ü.png#0\tein Vogel", "2.png#1\tx"]
     (folder / "results.token").write_bytes("\r\n".join(lines).encode())
     return DataConfig(path=str(folder / "results.token"))
 
 
-def _beside_each(folder: Path) -> DataConfig:
+def beside_each(folder: Path) -> DataConfig:
     write_pictures(folder, ["train/a.png", "train/b.png", "test/c.png", "test/silent.png"])
     (folder / "train/a.txt").write_text("a dog\n\nan animal\n")
     (folder / "train/b.txt").write_text("a bird\na wing")
@@ -31,7 +43,7 @@ def _beside_each(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder))
 
 
-def _img2dataset(folder: Path) -> DataConfig:
+def img2dataset(folder: Path) -> DataConfig:
     for tar in range(2):
         members: dict[str, bytes] = {}
         keys = [f"{tar}{k:03d}" for k in range(3)]
@@ -46,14 +58,14 @@ def _img2dataset(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder))
 
 
-def _pattern_of_shards(folder: Path) -> DataConfig:
+def pattern_of_shards(folder: Path) -> DataConfig:
     """Two of three shards; the tables of img2dataset beside them come along, the third shard does not."""
-    _img2dataset(folder)
+    img2dataset(folder)
     write_tar(folder / "00002.tar", {"z.png": picture(9), "z.txt": b"not asked for"})
     return DataConfig(path=str(folder / "{00000..00001}.tar"))
 
 
-def _captions_in_a_key(folder: Path) -> DataConfig:
+def captions_in_a_key(folder: Path) -> DataConfig:
     """The caption under a key nobody would guess, and a text beside the picture that is not it."""
     members: dict[str, bytes] = {}
     for k in range(4):
@@ -62,7 +74,7 @@ def _captions_in_a_key(folder: Path) -> DataConfig:
     return DataConfig(path=str(write_tar(folder / "one.tar", members)), columns=columns)
 
 
-def _captions_in_lists(folder: Path) -> DataConfig:
+def captions_in_lists(folder: Path) -> DataConfig:
     """Two captions a sample, in one tar; one sample of which nothing is said; a folder and a long name in between."""
     members: dict[str, bytes] = {}
     for k in range(3):
@@ -73,7 +85,7 @@ def _captions_in_lists(folder: Path) -> DataConfig:
     return DataConfig(path=str(write_tar(folder / "one.tar", members)))
 
 
-def _coco_of_five(folder: Path) -> DataConfig:
+def coco_of_five(folder: Path) -> DataConfig:
     write_pictures(folder, ["b 0.png", "b 1.png", "nobody.png"])
     content = {
         "info": {"year": 2014},
@@ -84,7 +96,7 @@ def _coco_of_five(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder / "captions.json"))
 
 
-def _karpathy_of_two(folder: Path) -> DataConfig:
+def karpathy_of_two(folder: Path) -> DataConfig:
     write_pictures(folder, ["a.png", "b.png"])
     images = []
     for k, name in enumerate(("a.png", "b.png")):
@@ -104,14 +116,14 @@ def _karpathy_of_two(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder / "dataset_y.json"))
 
 
-def _lists_in_parquet(folder: Path) -> DataConfig:
+def lists_in_parquet(folder: Path) -> DataConfig:
     for number, split in enumerate(("train", "test")):
         rows = {"jpg": [picture(2 * number + k) for k in range(2)], "captions": [["a 1", "b 2"], [f"c {split}"]]}
         pq.write_table(pa.table(rows), folder / f"{split}-0.parquet", compression="zstd", row_group_size=1)
     return DataConfig(path=str(folder))
 
 
-def _top_metadata(folder: Path) -> DataConfig:
+def top_metadata(folder: Path) -> DataConfig:
     """An image folder without splits, in Latin letters that are not ASCII."""
     write_pictures(folder, ["vögel/ein bild.png", "b.png", "c.png", "unused.png"])
     lines = ["file_name;text", "vögel/ein bild.png;one", "b.png;two", "c.png;three", "b.png;four"]
@@ -119,7 +131,7 @@ def _top_metadata(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder))
 
 
-def _latin_csv(folder: Path) -> DataConfig:
+def latin_csv(folder: Path) -> DataConfig:
     """As a spreadsheet saves it: names and words in Latin-1."""
     write_pictures(folder / "photos", ["vögel.png", "b.png", "größe.png"])
     lines = ["filepath;title", "vögel.png;ein Vogel", "b.png;Straße", "größe.png;drei", "b.png;vier é"]
@@ -127,14 +139,14 @@ def _latin_csv(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder / "pairs.csv"), images=str(folder / "photos"))
 
 
-def _latin_tokens(folder: Path) -> DataConfig:
+def latin_tokens(folder: Path) -> DataConfig:
     write_pictures(folder, ["1.png", "drei ü.png"])
     lines = ["1.png#0\tStraße", "1.png#1\tan animal", "drei ü.png#0\tein Vögel", "1.png#2\tx"]
     (folder / "results.token").write_bytes("\n".join(lines).encode("latin-1"))
     return DataConfig(path=str(folder / "results.token"))
 
 
-def _img2dataset_as_files(folder: Path) -> DataConfig:
+def img2dataset_as_files(folder: Path) -> DataConfig:
     """img2dataset's output_format=files, its default: a folder of pictures and texts beside each table."""
     for part in range(2):
         keys = [f"{part}{k:03d}" for k in range(3)]
@@ -147,7 +159,7 @@ def _img2dataset_as_files(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder))
 
 
-def _bars(folder: Path) -> DataConfig:
+def bars(folder: Path) -> DataConfig:
     """Flickr30k's results.csv."""
     write_pictures(folder / "photos", ["a.png", "b.png"])
     lines = [
@@ -162,7 +174,7 @@ def _bars(folder: Path) -> DataConfig:
     return DataConfig(path=str(folder / "results.csv"), images=str(folder / "photos"), columns=columns)
 
 
-def _not_a_number(folder: Path) -> DataConfig:
+def not_a_number(folder: Path) -> DataConfig:
     """A caption that is missing, as Python writes a table of pandas."""
     write_pictures(folder / "photos", [f"{k}.png" for k in range(5)])
     said = ["a", "b", "c", float("nan"), "e"]
@@ -172,7 +184,7 @@ def _not_a_number(folder: Path) -> DataConfig:
 
 
 OWN: list[Maker] = [
-    *(_tokens, _beside_each, _img2dataset, _captions_in_lists, _coco_of_five, _karpathy_of_two, _lists_in_parquet),
-    *(_top_metadata, _latin_csv, _latin_tokens, _pattern_of_shards, _captions_in_a_key, _img2dataset_as_files),
-    *(_bars, _not_a_number),
+    *(tokens, beside_each, img2dataset, captions_in_lists, coco_of_five, karpathy_of_two, lists_in_parquet),
+    *(top_metadata, latin_csv, latin_tokens, pattern_of_shards, captions_in_a_key, img2dataset_as_files),
+    *(bars, not_a_number),
 ]

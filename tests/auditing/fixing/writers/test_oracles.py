@@ -18,13 +18,7 @@ from mispair.auditing.fixing.write import write_fixed
 from mispair.auditing.fixing.writers.json_style import dump_like
 from mispair.data import DataConfig
 from mispair.errors import InputError
-from tests.auditing.fixing.writers.test_round_trips import (
-    _coco_of_five,
-    _folder,
-    _img2dataset,
-    _karpathy_of_two,
-    opened,
-)
+from tests.auditing.fixing.writers.own_formats import coco_of_five, data_folder, img2dataset, karpathy_of_two, opened
 from tests.data.picture_samples import picture, write_pictures, write_tar
 from tests.data.samples import write_lines
 
@@ -133,9 +127,9 @@ def test_an_image_folder_is_loaded_by_its_library(hub: Any, tmp_path: Path) -> N
 
 
 def test_a_tar_keeps_every_other_byte(tmp_path: Path) -> None:
-    folder = _folder(tmp_path)
+    folder = data_folder(tmp_path)
     plan = Fix("rematch", np.array([*KEPT, 4, 5]), np.array([*SHOWS, 4, 5]))
-    out = write_fixed(opened(_img2dataset(folder)), plan, tmp_path / "fixed")
+    out = write_fixed(opened(img2dataset(folder)), plan, tmp_path / "fixed")
     before, after = (_members(one / "00000.tar") for one in (folder, out))
     assert list(after) == [name for name in before if not name.startswith("0002")]
     changed = {name for name in after if after[name] != before[name]}
@@ -155,8 +149,8 @@ def _members(path: Path) -> dict[str, bytes]:
 
 
 def test_karpathys_and_cocos_json_by_hand(tmp_path: Path) -> None:
-    folder = _folder(tmp_path)
-    out = fixed(_karpathy_of_two(folder), tmp_path / "fixed") / "dataset_y.json"
+    folder = data_folder(tmp_path)
+    out = fixed(karpathy_of_two(folder), tmp_path / "fixed") / "dataset_y.json"
     first, second = json.loads(out.read_text())["images"]
     assert [(s["sentid"], s["raw"], s["tokens"]) for s in first["sentences"]] == [
         (0, "A dog, 0 1", ["a", "dog", "0", "1"]), (1, "A dog, 0 0", ["a", "dog", "0", "0"]),
@@ -164,7 +158,7 @@ def test_karpathys_and_cocos_json_by_hand(tmp_path: Path) -> None:
     assert first["sentids"] == [0, 1]
     assert [s["sentid"] for s in second["sentences"]] == second["sentids"] == [3]
     (tmp_path / "coco").mkdir()
-    config = _coco_of_five(tmp_path / "coco")
+    config = coco_of_five(tmp_path / "coco")
     content = json.loads((fixed(config, tmp_path / "coco-fixed") / "captions.json").read_text())
     assert content["annotations"] == [
         {"id": 100, "image_id": 9, "caption": "straße 1"}, {"id": 101, "image_id": 7, "caption": "straße 0"},

@@ -11,31 +11,28 @@ import pytest
 
 from mispair.auditing.fixing import undo_fix
 from mispair.auditing.fixing.actions import Fix
-from mispair.auditing.fixing.judged_data import JudgedData
 from mispair.auditing.fixing.write import train_arguments, write_fixed
 from mispair.auditing.fixing.writers.dispatch import WRITERS, writer_of
 from mispair.data import DataConfig, NoiseConfig, list_data_splits, open_source
 from mispair.data.readers.dispatch import READERS
-from mispair.data.splits import open_pairs
 from mispair.errors import InputError
-from tests.auditing.fixing.writers.own_formats import OWN, Maker, _beside_each, _latin_csv, _latin_tokens, _tokens
+from tests.auditing.fixing.writers.own_formats import (
+    OWN,
+    Maker,
+    beside_each,
+    data_folder,
+    latin_csv,
+    latin_tokens,
+    opened,
+    tokens,
+)
 from tests.data.picture_formats import MAKERS
 
 
 @pytest.fixture(params=[*MAKERS, *OWN], ids=lambda make: make.__name__.strip("_"))
 def config(request: pytest.FixtureRequest, tmp_path: Path) -> DataConfig:
-    made: DataConfig = request.param(_folder(tmp_path))
+    made: DataConfig = request.param(data_folder(tmp_path))
     return made
-
-
-def _folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    return folder
-
-
-def opened(config: DataConfig, split: str = "all") -> JudgedData:
-    return JudgedData(config, *open_pairs(config, split))
 
 
 def pairs_of(config: DataConfig, split: str = "all") -> list[tuple[object, str]]:
@@ -164,15 +161,15 @@ def test_a_caption_a_person_gave(config: DataConfig, tmp_path: Path) -> None:
     assert after == [before[0], (before[1][0], new), *before[2:]]
 
 
-@pytest.mark.parametrize("make", [_latin_csv, _latin_tokens])
+@pytest.mark.parametrize("make", [latin_csv, latin_tokens])
 def test_what_latin_1_cannot_write_is_refused(tmp_path: Path, make: Maker) -> None:
-    config = make(_folder(tmp_path))
+    config = make(data_folder(tmp_path))
     with pytest.raises(InputError, match="is Latin-1, in which '猫' cannot be written; save it as UTF-8"):
         write_fixed(opened(config), Fix("drop", np.arange(4), np.arange(4), captions={1: "猫"}), tmp_path / "fixed")
 
 
 def test_an_image_without_room_for_the_captions_of_another_is_named(tmp_path: Path) -> None:
-    config = _beside_each(_folder(tmp_path))
+    config = beside_each(data_folder(tmp_path))
     (tmp_path / "data/train/b.txt").write_text("only one")
     judged = opened(config.model_copy(update={"noise": NoiseConfig(rate=1.0, seed=1)}), "train")
     with pytest.raises(InputError, match="'train/b.png' would have to show more captions"):
@@ -180,7 +177,7 @@ def test_an_image_without_room_for_the_captions_of_another_is_named(tmp_path: Pa
 
 
 def test_what_has_no_place_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    config = _tokens(_folder(tmp_path))
+    config = tokens(data_folder(tmp_path))
     every = np.arange(5)
     with pytest.raises(InputError, match="several lines"):
         write_fixed(opened(config), Fix("drop", every, every, captions={0: "two\nlines"}), tmp_path / "fixed")
@@ -189,7 +186,7 @@ def test_what_has_no_place_is_refused_and_leaves_nothing(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("lines", [["1,8,9,2", "1,5,2", "1,7,7,3,2"], ["8,9", "5,4", "7,7,3"]])
 def test_token_ids_come_back_as_they_were(lines: list[str], tmp_path: Path) -> None:
-    folder = _folder(tmp_path)
+    folder = data_folder(tmp_path)
     np.save(folder / "train_ims.npy", np.arange(3 * 2 * 4, dtype=np.float32).reshape(3, 2, 4))
     (folder / "train_caps.txt").write_text("".join(f"{line}\n" for line in lines))
     config = DataConfig(path=str(folder))
