@@ -122,3 +122,21 @@ def test_further_evidence_is_asked_about_the_cells_that_were_judged():
     assert np.array_equal(asked[0][1], np.concatenate([rows, others[1]]))
     assert auroc(verdicts.p_mismatch, wrong) > 0.98
     assert auroc(judge(Space(*unit), PairTable(rows, rows), held=held).p_mismatch, wrong) < 0.7
+
+
+@pytest.mark.parametrize("by", [1, -3])
+def test_a_shifted_stretch_of_a_sorted_file_is_judged_apart(by):
+    """Neighbours are alike, so a caption off by a row fits well; the rate is right all the same."""
+    a, b, _, _ = planted(pairs=PAIRS, rate=0.0, topics=PAIRS, noise=0.2, gap=0.0)
+    drift = np.cumsum(np.random.default_rng(0).normal(size=a.shape), 0).astype(np.float32)
+    off = np.arange(PAIRS)
+    off[100 : 100 + PAIRS // 3] = np.roll(off[100 : 100 + PAIRS // 3], by)
+    images, texts = (torch.nn.functional.normalize(torch.from_numpy(x), dim=1) for x in (a + drift, (b + drift)[off]))
+    every = np.arange(PAIRS)
+    verdicts = judge(Space(images, texts), PairTable(every, every))
+    truth = off != every
+    facts = verdicts.facts
+    assert [damage.kind for damage in facts.damage] == ["shifted captions"]
+    assert facts.rate_low <= truth.mean() <= facts.rate_high
+    assert facts.rate == pytest.approx(truth.mean(), abs=0.04)
+    assert ((verdicts.p_mismatch > 0.5) == truth).mean() > 0.95

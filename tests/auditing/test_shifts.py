@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.auditing.judge import pair_at_random
-from mispair.auditing.shifts import _best_stretch, _stretch, find_shift
+from mispair.auditing.shifts import Shift, _best_stretch, _stretch, find_shift
 from mispair.auditing.space import Space
 from tests.auditing.planted import planted
 
@@ -18,7 +17,12 @@ def unit(values):
 
 def shifts(images, texts):
     rows = np.arange(len(images))
-    return find_shift(unit(images), unit(texts), rows, rows, pair_at_random(rows, rows))
+    return described(unit(images), unit(texts), rows, rows)
+
+
+def described(images, texts, image_rows, text_rows):
+    found = find_shift(Space(images, texts), image_rows, text_rows)
+    return None if found is None else found.describe(len(image_rows))
 
 
 @pytest.mark.parametrize(("by", "start"), [(1, 0), (-3, 600), (17, 300)])
@@ -43,8 +47,7 @@ def test_a_shift_is_found_where_an_image_has_several_captions():
     texts = np.stack([captions, again], 1).reshape(-1, captions.shape[1])
     texts[300:] = np.roll(texts[300:], 4, axis=0)
     image_rows, text_rows = np.repeat(np.arange(499), 2), np.arange(998)
-    repaired = pair_at_random(image_rows, text_rows)
-    found = find_shift(unit(images), unit(texts), image_rows, text_rows, repaired)
+    found = described(unit(images), unit(texts), image_rows, text_rows)
     assert found is not None
     assert "4 rows further down" in found.evidence
 
@@ -58,12 +61,12 @@ def test_the_best_stretch_by_hand():
     assert _best_stretch(np.array([-1.0, 2.0, -1.0, 3.0, -5.0, 1.0])) == (4.0, 1, 3)
 
 
-@pytest.mark.parametrize(("k", "first", "after"), [(-1, 1, 30), (1, 0, 29), (4, 0, 26), (-4, 4, 30)])
+@pytest.mark.parametrize(("k", "first", "after"), [(1, 1, 30), (-1, 0, 29), (-4, 0, 26), (4, 4, 30)])
 def test_a_stretch_ends_where_the_table_does(k, first, after):
     """Captions in a ring, so that those beyond the end would fit from the other side."""
     rows = np.arange(30)
     space = Space(torch.eye(30), torch.eye(30)[np.roll(rows, k)])
-    assert _stretch(space, rows, rows, np.zeros(30, bool), 0.5, k, rows)[1:] == (k, first, after)
+    assert _stretch(space, rows, rows, np.full(30, 0.5, np.float32), k, rows)[1:] == (k, first, after)
 
 
 def test_a_stretch_that_is_too_short_is_none():
@@ -81,3 +84,40 @@ def test_a_shift_inside_says_where_it_ends():
     assert found is not None
     last = int(found.evidence.split(" to row ")[1].split(",")[0])
     assert abs(last - 397) <= 4
+
+
+def test_what_chance_explains_is_no_shift(monkeypatch):
+    """Captions that fit no image: some stretch at some offset always looks good, and the more of them the better."""
+
+    def found():
+        sizes = (60, 300, 900)
+        draws = [np.random.default_rng(seed).normal(size=(2, sizes[seed % 3], 8)) for seed in range(30)]
+        return [seed for seed, (images, texts) in enumerate(draws) if shifts(images, texts) is not None]
+
+    assert found() == []
+    monkeypatch.setattr("mispair.auditing.shifts._CHANCE", np.inf)
+    assert len(found()) > 10, "stretches that were held against chance"
+
+
+def test_pairs_a_shift_leaves_right_are_not_accused():
+    """The caption of row r is row r - 2's: the same image's where that has several, or another's with equal words."""
+    image_rows = np.repeat(np.arange(25), 4)
+    captions = [f"caption {k}" for k in range(100)]
+    captions[43] = captions[45] = "the same words"
+    p = Shift(offset=2, start=20, stop=60, better=40, worse=0).mismatched(image_rows, captions)
+    inside = [row for row in range(20, 60) if row % 4 < 2 and row != 43]
+    assert np.flatnonzero(p).tolist() == inside
+    assert np.allclose(p[inside], 1 - 5 / 40)
+
+
+def test_captions_of_one_image_are_not_held_against_each_other():
+    """The second keyword of every image fits it better than the first: an order, not a shift."""
+    rng = np.random.default_rng(0)
+    meaning = rng.normal(size=(300, 16))
+    near, far = (meaning + noise * rng.normal(size=meaning.shape) for noise in (0.5, 1.5))
+    texts = np.stack([far, near], 1).reshape(600, 16)
+    image_rows, text_rows = np.repeat(np.arange(300), 2), np.arange(600)
+    assert described(unit(meaning), unit(texts), image_rows, text_rows) is None
+    found = described(unit(meaning), unit(np.roll(texts, 1, axis=0)), image_rows, text_rows)
+    assert found is not None
+    assert "1 row further down" in found.evidence

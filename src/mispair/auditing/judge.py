@@ -22,7 +22,7 @@ from mispair.auditing.damage import (
 from mispair.auditing.facts import Damage, Facts, Origin
 from mispair.auditing.proposal_trial import try_rematching
 from mispair.auditing.proposals import Proposals, propose
-from mispair.auditing.shifts import find_shift
+from mispair.auditing.shifts import ENDS, Shift, find_shift
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Cells, Space
 from mispair.auditing.verdict_rows import PairTexts, look_order, verdict_rows
@@ -35,6 +35,7 @@ from mispair.progress import Tell, silent
 Floats = NDArray[np.float64]
 
 FEWEST = 20  # pairs below which nothing can be calibrated
+_FEWEST_LEFT = 100  # pairs beside a shifted stretch, to judge it apart from them
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,15 @@ def judge(
             raise InputError(f"all {len(vectors):,} {side} are the same to the model, so nothing tells the pairs apart")
     captions = captions_of(table)
     said = captions if table.captions is not None else table.text_rows.tolist()
-    shared = shared_captions(said, table.image_rows, space.images)
-    alone = shared == 0
+    apart = shared_captions(said, table.image_rows, space.images)  # (N,) probability of pairs that are judged apart
+    alone = apart == 0
     if alone.sum() < FEWEST:
         raise InputError(
             "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
             " so look at the table"
         )
     repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])
+    shift = find_shift(Space(space.images, space.texts), table.image_rows, table.text_rows)
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
     cells = space.measure(rows, cols, tell)
     wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
@@ -99,26 +101,31 @@ def judge(
             " NaN or infinity; mispair check says where"
         )
     own = cells.evidence(len(space.images), len(space.texts))
+    shown = cells.take(slice(count)) if held is None else held.cells
+    low = high = apart
+    if shift is not None:
+        apart, low, high = _with_shift(apart, shift, shift.mismatched(table.image_rows, said), shown)
+        alone = apart == 0
     groups = table.image_rows[alone]
     near = calibrate(own[:count][alone], own[count:], groups)
-    calibration, shown = near, cells.take(slice(count))
+    calibration = near
     if held is not None:
-        own, shown = np.concatenate([held.given, held.repaired]), held.cells
+        own = np.concatenate([held.given, held.repaired])
         rows = np.concatenate([table.image_rows, held.image_rows])
         cols = np.concatenate([table.text_rows, held.text_rows])
         calibration = calibrate(held.given[alone], held.repaired, groups)
     if more_evidence is not None:
-        trust = 1 - shared
+        trust = 1 - apart
         trust[alone] = 1 - calibration.p_mismatch
         more = np.column_stack([own, more_evidence(rows, cols, trust)])
         calibration = calibrate(more[:count][alone], more[count:], groups)
-    p = shared.copy()
+    p = apart.copy()
     p[alone] = calibration.p_mismatch
     proposals = propose(space, table.image_rows, table.text_rows, p, cells.score[:count], near, tell)
     trial = None
     if (proposals.caption_pair >= 0).any():
         trial = try_rematching(space, table.image_rows, table.text_rows, p, proposals, near, tell)
-    damage: list[Damage | None] = [find_shift(space.images, space.texts, table.image_rows, table.text_rows, repaired)]
+    damage: list[Damage | None] = [None if shift is None else shift.describe(count)]
     if table.captions is not None:
         damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
     names = image_names(table, len(space.images))
@@ -128,9 +135,9 @@ def judge(
     estimate = calibration.estimate
     facts = Facts(
         pairs=count,
-        rate=_overall(estimate.rate, shared),
-        rate_low=_overall(estimate.low, shared),
-        rate_high=1.0 if learned else _overall(estimate.high, shared),
+        rate=_overall(estimate.rate, apart),
+        rate_low=_overall(estimate.low, low),
+        rate_high=1.0 if learned else _overall(estimate.high, high),
         conclusive=estimate.conclusive and not learned,
         separation=estimate.separation,
         issues=int((p > 0.5).sum()),
@@ -147,9 +154,25 @@ def judge(
     return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
 
 
-def _overall(rate: float, shared: Floats) -> float:
-    """The rate of all pairs, from that of the pairs with a caption of their own."""
-    return float(np.where(shared == 0, rate, shared).mean())
+def _with_shift(apart: Floats, shift: Shift, shifted: Floats, shown: Cells) -> tuple[Floats, Floats, Floats]:
+    """What is judged apart, with the pairs of a shifted stretch where enough others are left to compare with; and the
+    least and the most of it.
+
+    A pair that is first both ways stays with the others: nothing in its row would explain why it is called wrong.
+    """
+    first = (shown.caption_rank == 1) & (shown.image_rank == 1)
+    mostly = np.where(first, 0.0, shifted)
+    both = np.maximum(apart, mostly)
+    if (both == 0).sum() < _FEWEST_LEFT:
+        return apart, apart, apart
+    most = np.where(shifted > apart, 1.0, both)
+    most[max(0, shift.start - ENDS) : shift.start] = most[shift.stop : shift.stop + ENDS] = 1.0
+    return both, np.where(mostly > apart, 2 * mostly - 1, both), most
+
+
+def _overall(rate: float, apart: Floats) -> float:
+    """The rate of all pairs, from that of the pairs that are not judged apart."""
+    return float(np.where(apart == 0, rate, apart).mean())
 
 
 def pair_at_random(image_rows: Rows, text_rows: Rows, seed: int = 0) -> tuple[Rows, Rows]:
