@@ -57,7 +57,7 @@ class PC2(CoTeaching[PC2Config]):
         year=2024,
         url="https://arxiv.org/abs/2408.01349",
         networks=2,
-        cost=2.5,
+        cost=1.7,
         mismatched="waits for later epochs, then has the caption of the trusted pair that is classified most alike",
     )
 
