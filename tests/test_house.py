@@ -28,6 +28,11 @@ def test_no_test_waits_on_a_clock() -> None:
     assert not [path for path in TESTS if path != own and "time.sleep(" in path.read_text(encoding="utf-8")]
 
 
+def test_what_tests_share_lies_in_files_without_tests() -> None:
+    imports = [(path, node) for path in TESTS for node in _nodes(path) if isinstance(node, ast.ImportFrom)]
+    assert not [path for path, node in imports if re.search(r"^tests\.(.+\.)?test_", node.module or "")]
+
+
 def test_no_file_of_the_source_answers_two_questions() -> None:
     long = {
         str(path.relative_to(ROOT)): lines

@@ -57,3 +57,26 @@ def visit(chromium):
         assert len({url for url in one.requests if url.startswith("file:")}) == 1, "the page is one file"
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Open an address; afterwards nothing was complained about and nobody else was asked for anything."""
+    contexts, complaints, requests = [], [], []
+
+    def _open(address, width=1280, height=900, scheme="light"):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(address)
+        return page
+
+    _open.complaints = complaints
+    yield _open
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
+    for context in contexts:
+        context.close()

@@ -9,34 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from mispair.reviewing.decisions import read_decisions
-from tests.browser.test_serve import _CONTRAST, expect, serving
+from tests.browser.sites import CONTRAST, expect, serving
 from tests.reviewing.audits import small_audit
 from tests.serving.sites import make_site, png
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def open_page(chromium):
-    """Open an address; afterwards nothing was complained about and nobody else was asked for anything."""
-    contexts, complaints, requests = [], [], []
-
-    def _open(address, width=1280, height=900, scheme="light"):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(address)
-        return page
-
-    _open.complaints = complaints
-    yield _open
-    assert complaints == []
-    assert [url for url in requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
-    for context in contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -55,7 +32,7 @@ def test_a_review_can_be_read_in_both_themes(tmp_path, open_page, scheme):
             "#who",
         )
         for selector in parts:
-            measured = page.locator(selector).first.evaluate(_CONTRAST)
+            measured = page.locator(selector).first.evaluate(CONTRAST)
             assert measured >= 4.5, (selector, measured)
 
 

@@ -1,17 +1,10 @@
 """Search and review as people use them, in Chromium: by keyboard, with strangers' text, through restarts."""
 
-import socket
-import threading
-from contextlib import contextmanager
-
 import pytest
 
-from mispair.serving.app import make_app
+from tests.browser.sites import CONTRAST, expect, serving
 from tests.serving.sites import PAIRS, make_site, png
 
-uvicorn = pytest.importorskip("uvicorn")
-expect = pytest.importorskip("playwright.sync_api").expect
-expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
 pytestmark = pytest.mark.browser
 
 HOSTILE = [
@@ -19,51 +12,6 @@ HOSTILE = [
     "' onmouseover='window.pwned=1", "</textarea><svg onload=window.pwned=1>", "{{constructor.constructor('x')()}}",
     "\u202egnirts", "\x07\x1b[31mred", "&lt;b&gt;", "a" * 3000,
 ]  # fmt: skip
-
-
-@contextmanager
-def serving(site, port=0):
-    """The site on a port of loopback, its address; closed at the end as SIGTERM would."""
-    bound = socket.create_server(("127.0.0.1", port))
-    started = threading.Event()
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets=None):
-            await super().startup(sockets)
-            started.set()
-
-    server = Server(uvicorn.Config(make_app(site), log_level="error", timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=lambda: server.run(sockets=[bound]), daemon=True)
-    thread.start()
-    assert started.wait(30)
-    try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}", bound.getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join(30)
-
-
-@pytest.fixture
-def open_page(chromium):
-    """Open an address; afterwards nothing was complained about and nobody else was asked for anything."""
-    contexts, complaints, requests = [], [], []
-
-    def _open(address, width=1280, height=900, scheme="light"):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(address)
-        return page
-
-    _open.complaints = complaints
-    yield _open
-    assert complaints == []
-    assert [url for url in requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
-    for context in contexts:
-        context.close()
 
 
 def test_search_by_words_by_picture_and_by_neighbours(tmp_path, open_page):
@@ -137,25 +85,12 @@ def test_words_can_be_read_on_their_ground_in_both_themes(tmp_path, open_page, s
         page = open_page(f"{address}/?q=number+17", scheme=scheme)
         page.wait_for_selector(".tag.wrong")
         for selector in (".words", ".foot", ".tag", ".tag.wrong", "#told", ".main", "h1"):
-            measured = page.locator(selector).first.evaluate(_CONTRAST)
+            measured = page.locator(selector).first.evaluate(CONTRAST)
             assert measured >= 4.5, (selector, measured)
         page.click("#theme")
-        assert page.locator(".words").first.evaluate(_CONTRAST) >= 4.5
+        assert page.locator(".words").first.evaluate(CONTRAST) >= 4.5
         page.reload()
         assert page.locator("html").get_attribute("data-theme") == ("dark" if scheme == "light" else "light")
-
-
-_CONTRAST = """element => {
-  const light = (colour) => {
-    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
-      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  let ground = element;
-  while (ground && /rgba\\(0, 0, 0, 0\\)/.test(getComputedStyle(ground).backgroundColor)) ground = ground.parentElement;
-  const [a, b] = [getComputedStyle(element).color, getComputedStyle(ground).backgroundColor].map(light);
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-}"""
 
 
 def test_captions_stand_as_they_are_read_and_long_ones_end_in_dots(tmp_path, open_page):

@@ -13,19 +13,14 @@ import numpy as np
 import pytest
 
 from mispair.data.vocabulary import Vocabulary
+from tests.cli.calls import Run, findings
 from tests.data.picture_samples import picture, write_pictures
-from tests.data.samples import Ran, captions, features, precomp, run, table, write_lines
-
-Run = Callable[..., Ran]
+from tests.data.samples import captions, features, precomp, run, table, write_lines
 
 
 @pytest.fixture
 def mispair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     return lambda *arguments: run(monkeypatch, capsys, *arguments)
-
-
-def findings(ran: Ran) -> dict[str, dict[str, object]]:
-    return {finding["kind"]: finding for finding in json.loads(ran.out)["findings"]}
 
 
 def test_a_clean_folder(tmp_path: Path, mispair: Run) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_check import Run, findings
+from tests.cli.calls import Run, findings
 from tests.data.picture_samples import write_pictures
 from tests.data.samples import captions, features, precomp, run, table, write_lines
 

@@ -12,7 +12,8 @@ import pytest
 from mispair.auditing.fixing.actions import ACTIONS
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig
-from tests.cli.test_fix import Run, audit_of, text_table
+from tests.cli.audits import audit_of, text_table
+from tests.cli.calls import Run
 from tests.data.samples import captions, features, precomp, run, write_lines
 
 

@@ -9,6 +9,7 @@ import pytest
 from safetensors import safe_open
 
 from mispair.cli.app import main
+from tests.runtime.trainings import epochs
 from tests.synthetic import TINY
 
 SETS = [
@@ -24,15 +25,6 @@ def mispair(forks):
         return ran.code, ran.out, ran.err
 
     return call
-
-
-def epochs(folder):
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [
-        {k: v for k, v in line.items() if k not in ("seconds", "cpu", "waited")}
-        for line in lines
-        if line["event"] == "epoch"
-    ]
 
 
 @pytest.fixture(scope="module")

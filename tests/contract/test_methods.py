@@ -18,6 +18,7 @@ from mispair.types import PairBatch
 from mispair.workflows.assemble import input_sizes
 from mispair.workflows.finish import finish
 from mispair.workflows.train import train as train_run
+from tests.runtime.trainings import epochs
 from tests.synthetic import RecordingRun, stopping_engine, tiny_config, tiny_data
 
 # Values that bring every phase of every method into a run of four epochs.
@@ -43,15 +44,6 @@ def train(folder, name, *sets, resume=False, stop_after=None):
 def parameters(assembly):
     modules = assembly.trainer.method.modules
     return {f"{name}.{key}": value for name in modules for key, value in modules[name].state_dict().items()}
-
-
-def epochs(folder):
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [
-        {k: v for k, v in line.items() if k not in ("seconds", "cpu", "waited")}
-        for line in lines
-        if line["event"] == "epoch"
-    ]
 
 
 NOISY = ("data.limit=19", "data.noise.rate=0.5", "train.batch_size=16", "train.lr=0.01")

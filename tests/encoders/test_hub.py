@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,29 +14,12 @@ from mispair.encoders.weights import find_weights
 from mispair.errors import InputError
 from tests.colours import write_colours
 from tests.data.samples import run
-from tests.pictures.samples import colours, saved
+from tests.encoders.tiny import PICTURES, images
+from tests.pictures.samples import saved
 
 transformers = pytest.importorskip("transformers")
 hubs = pytest.importorskip("tests.encoders.hubs")
 TEXTS = ["A dog runs on the beach", "two cats, a red sofa and a ball", "", "the " * 40]
-PICTURES = [colours(64, 48), colours(30, 90), colours(200, 200)]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    made: dict[str, Path] = {}
-
-    def make(family: str) -> Path:
-        if family not in made:
-            made[family] = tmp_path_factory.mktemp("hub") / family
-            getattr(hubs, family)(made[family])
-        return made[family]
-
-    return make
-
-
-def images(encoder, *outputs: str):
-    return encoder.encode_images(np.stack([encoder.prepare(picture) for picture in PICTURES]), outputs)
 
 
 def reference(folder: Path, kind: str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,9 @@ import pytest
 from mispair.encoders.cache import open_table
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from tests.encoders.test_hub import PICTURES, hubs, images
+from tests.encoders.tiny import PICTURES, images
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    made: dict[str, Path] = {}
-
-    def make(family: str) -> Path:
-        if family not in made:
-            made[family] = tmp_path_factory.mktemp("hub") / family
-            getattr(hubs, family)(made[family])
-        return made[family]
-
-    return make
+hubs = pytest.importorskip("tests.encoders.hubs")
 
 
 def test_the_fingerprint_is_of_the_content(folder, tmp_path: Path):

@@ -52,3 +52,10 @@ def pictures(count: int) -> list[PictureItem]:
         data = saved(picture, "PNG")
         items.append(PictureItem(f"p{k}.png", lambda data=data: data))
     return items
+
+
+PICTURES = [colours(64, 48), colours(30, 90), colours(200, 200)]
+
+
+def images(encoder, *outputs: str):
+    return encoder.encode_images(np.stack([encoder.prepare(picture) for picture in PICTURES]), outputs)

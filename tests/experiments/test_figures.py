@@ -11,15 +11,14 @@ from mispair.experiments.page import make_page
 from mispair.experiments.runner import write_down
 from mispair.experiments.spec import parse_spec
 from mispair.runtime.run_folder import RunFolder
-from tests.experiments.grids import tiny_cells, tiny_spec
-from tests.experiments.test_tables import _cell
+from tests.experiments.grids import tiny_cells, tiny_spec, write_cell
 
 
 def _page(out, figure, rsum=10.0, columns=("0.2",), prepare=None):
     changes = {"figure": figure, "rows": {"l2rm": {"label": "a <b> & c"}}, "columns": {c: {} for c in columns}}
     write_down(out, parse_spec(tiny_spec(**changes), "x"), "scenes", "scenes", 1, "mispair")
     for k, column in enumerate(columns):
-        folder = _cell(out, "l2rm", column, 0, rsum + k)
+        folder = write_cell(out, "l2rm", column, 0, rsum + k)
         if prepare is not None:
             prepare(folder)
     page = make_page(out)

@@ -6,7 +6,7 @@ import pytest
 
 from mispair.config.load import load_config
 from mispair.experiments.published import facts, facts_of
-from tests.experiments.test_spec import SHIPPED
+from tests.experiments.grids import SHIPPED
 
 # As printed: the recalls of one row fall from R@5 to R@10, which cannot be.
 FALLING = {("f30k", "0.8", "IMRAM", (3.1, 9.7, 5.2, 0.3, 0.9, 1.9))}

@@ -17,8 +17,7 @@ from mispair.experiments.results import noise_problems, read_cell
 from mispair.experiments.runner import LOCK, run_grid, write_down
 from mispair.experiments.spec import parse_spec
 from mispair.runtime.lock import claimed
-from tests.experiments.grids import tiny_cells, tiny_spec, write_spec
-from tests.experiments.test_tables import _cell
+from tests.experiments.grids import tiny_cells, tiny_spec, write_cell, write_spec
 
 
 class Heard:
@@ -161,7 +160,7 @@ def test_a_folder_holds_one_experiment_and_one_grid_at_a_time(tmp_path):
 def test_rows_that_met_different_mismatches_are_reported(tmp_path):
     found = tiny_cells(tmp_path, only=["column=0.6"])
     for cell, noise in zip(found, ("one", "another"), strict=True):
-        _cell(tmp_path, cell.line, cell.column, cell.seed, 1.0, noise=noise)
+        write_cell(tmp_path, cell.line, cell.column, cell.seed, 1.0, noise=noise)
     (problem,) = noise_problems(found)
     assert problem.startswith("column 0.6, seed 0: the rows met different mismatches")
 

@@ -10,9 +10,7 @@ from mispair.errors import InputError
 from mispair.experiments.grid import cells, lines
 from mispair.experiments.run import plan_experiment
 from mispair.experiments.spec import list_specs, load_spec, parse_spec
-from tests.experiments.grids import tiny_cells, tiny_spec, write_spec
-
-SHIPPED = Path(__file__).parents[2] / "experiments"
+from tests.experiments.grids import SHIPPED, tiny_cells, tiny_spec, write_spec
 
 
 def test_the_first_seed_comes_first():

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 
 import pytest
@@ -15,28 +14,10 @@ from mispair.errors import InputError
 from mispair.experiments.page import make_page
 from mispair.experiments.render import FORMATS, markdown
 from mispair.experiments.result_tables import best
-from mispair.experiments.results import RECALLS, Figure, figure, read_cell
+from mispair.experiments.results import Figure, figure, read_cell
 from mispair.experiments.runner import write_down
 from mispair.experiments.spec import parse_spec
-from tests.experiments.grids import tiny_spec
-
-
-def _cell(out, row, column, seed, rsum, noise="abc", **more):
-    folder = out / "cells" / row / column / f"seed-{seed}"
-    folder.mkdir(parents=True)
-    metrics = dict.fromkeys(RECALLS, rsum / 10) | {"rsum": rsum}
-    summary = {
-        "test": metrics,
-        "dev": metrics,
-        "seconds": 60.0,
-        "data": {"name": "scenes", "pairs": 100, "hash": "0"},
-        "noise": {"text": "", "hash": noise, "rate": 0.2},
-        "cost": {"networks_trained": 1, "passes": 14.0, "forward_passes": 9.0},
-        **more,
-    }
-    (folder / "metrics.json").write_text(json.dumps(summary))
-    (folder / "cell.json").write_text(json.dumps({"code": "mispair 0, source 123"}))
-    return folder
+from tests.experiments.grids import tiny_spec, write_cell
 
 
 def _grid(out, sums, kind="scenes", **changes):
@@ -45,7 +26,7 @@ def _grid(out, sums, kind="scenes", **changes):
     write_down(out, spec, kind, "/secret/place/scenes", 3, "mispair experiments run tiny")
     for (row, column), values in sums.items():
         for seed, value in enumerate(values):
-            _cell(out, row, column, seed, value, noise=f"{column}-{seed}")
+            write_cell(out, row, column, seed, value, noise=f"{column}-{seed}")
     return make_page(out)
 
 
@@ -106,7 +87,7 @@ def test_a_partial_grid_is_already_a_table(tmp_path):
 
 def test_unequal_noise_is_shouted(tmp_path):
     _grid(tmp_path, {("plain", "0.2"): [1.0]})
-    _cell(tmp_path, "l2rm", "0.2", 0, 2.0, noise="another")
+    write_cell(tmp_path, "l2rm", "0.2", 0, 2.0, noise="another")
     assert any("DIFFERENT between rows" in note for note in make_page(tmp_path).notes)
     (tmp_path / "even").mkdir()
     fair = _grid(tmp_path / "even", {("plain", "0.2"): [1.0], ("l2rm", "0.2"): [2.0]})
@@ -135,8 +116,8 @@ def test_the_split_is_judged(tmp_path):
     for seed, (estimate, auroc) in enumerate([(0.21, 0.9), (0.25, 0.94)]):
         found = {"auroc": auroc, "ece": 0.04, "certain": float("nan")}
         said = {"called_mismatched": 0.3, "mismatch_rate": estimate, "mismatch_rate_ci": (0.1, 0.3)}
-        _cell(tmp_path, "l2rm", "0.2", seed, 1.0, **said, detection=found)
-        _cell(tmp_path, "plain", "0.2", seed, 1.0, mismatch_rate=estimate, mismatch_rate_ci=(0.1, 0.3))  # no split
+        write_cell(tmp_path, "l2rm", "0.2", seed, 1.0, **said, detection=found)
+        write_cell(tmp_path, "plain", "0.2", seed, 1.0, mismatch_rate=estimate, mismatch_rate_ci=(0.1, 0.3))  # no split
     page = make_page(tmp_path)
     assert page.tables[-1].title == "The split against the truth"
     texts = [entry.text for entry in page.tables[-1].rows[0]]

@@ -11,30 +11,13 @@ from mispair.functional.mixture import fit_beta_mixture
 from mispair.functional.ranking_losses import triplet
 from mispair.functional.soft_labels import anchor_count, anchors, similarity_ratio
 from mispair.methods.bicro import BiCro, BiCroConfig, unclipped_posterior
-from mispair.models import build_model
-from mispair.models.vse import VSEConfig
-from mispair.workflows.assemble import input_sizes
-from tests.synthetic import RecordingRun, tiny_data
+from tests.methods import two_networks
 
 BATCH = 32
 
 
-@pytest.fixture(scope="module")
-def data():
-    return tiny_data(rate=0.5)
-
-
 def make(data, **values):
-    torch.manual_seed(0)
-    a, b = (build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data)) for _ in range(2))
-    run = RecordingRun(data, BATCH)
-    rng = np.random.default_rng(0)
-    wrong = data.table.truth.mismatched
-    losses = {"a": np.where(wrong, rng.beta(9, 5, len(data)), rng.beta(2, 12, len(data)))}
-    losses["b"] = np.roll(losses["a"], 7)  # another opinion
-    run.survey = lambda score: losses
-    run.opinions = losses
-    return BiCro(BiCroConfig(**{"warmup_epochs": 1, "noisy_from": 1, **values}), iter([a, b]).__next__, BATCH), run
+    return two_networks.make(BiCro, BiCroConfig, data, BATCH, **values)
 
 
 def test_warm_up_trains_on_the_smallest_losses_of_everybody(data):

@@ -9,8 +9,8 @@ from mispair.methods.crcl import CRCL, CRCLConfig
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
 from mispair.workflows.assemble import input_sizes
-from tests.runtime.test_trainer import run as train
-from tests.runtime.test_trainer import weights
+from tests.runtime.trainings import run as train
+from tests.runtime.trainings import weights
 from tests.synthetic import RecordingRun, tiny_data
 
 BATCH = 32

@@ -10,14 +10,9 @@ from mispair.methods.in2r import IN2R, IN2RConfig, Queue, Refiner
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
 from mispair.workflows.assemble import input_sizes
-from tests.synthetic import RecordingRun, tiny_data
+from tests.synthetic import RecordingRun
 
 BATCH = 32
-
-
-@pytest.fixture(scope="module")
-def data():
-    return tiny_data(rate=0.5)
 
 
 def make(data, **values):

@@ -7,30 +7,14 @@ import torch
 from mispair.functional.soft_labels import correspondence
 from mispair.half_precision import bfloat16
 from mispair.methods.ncr import NCR, NCRConfig
-from mispair.models import build_model
-from mispair.models.vse import VSEConfig
-from mispair.workflows.assemble import input_sizes
-from tests.synthetic import RecordingRun, tiny_data
+from tests.methods import two_networks
+from tests.methods.two_networks import captured
 
 BATCH = 32
 
 
-@pytest.fixture(scope="module")
-def data():
-    return tiny_data(rate=0.5)
-
-
 def make(data, **values):
-    torch.manual_seed(0)
-    a, b = (build_model(VSEConfig(embed=32, word_dim=16, words="bag"), input_sizes(data)) for _ in range(2))
-    run = RecordingRun(data, BATCH)
-    rng = np.random.default_rng(0)
-    wrong = data.table.truth.mismatched
-    losses = {"a": np.where(wrong, rng.beta(9, 5, len(data)), rng.beta(2, 12, len(data)))}
-    losses["b"] = np.roll(losses["a"], 7)  # another opinion
-    run.survey = lambda score: losses
-    run.opinions = losses
-    return NCR(NCRConfig(**{"warmup_epochs": 1, "noisy_from": 1, **values}), iter([a, b]).__next__, BATCH), run
+    return two_networks.make(NCR, NCRConfig, data, BATCH, **values)
 
 
 def test_both_networks_warm_up_on_everybody(data):
@@ -100,21 +84,6 @@ def test_targets_are_judged_in_evaluation_mode_without_gradient(data):
     # a judges the matched batch, both judge the mismatched one, then a learns from each
     assert seen[:5] == [judged, judged, (False, False, False), learned, learned]
     assert all(net.training for net in method.modules.values())
-
-
-def captured(method, run, epoch):
-    """Labels and scores that `_losses` was given, in order."""
-    found = []
-    real = method._losses
-
-    def watch(scores, labels):
-        losses = real(scores, labels)
-        found.append((scores.detach(), labels, losses.detach()))
-        return losses
-
-    method._losses = watch
-    method.epoch(epoch, run)
-    return found
 
 
 def test_labels_and_losses_by_hand(data):

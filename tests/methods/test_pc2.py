@@ -10,15 +10,10 @@ from mispair.methods.pc2 import PC2, PC2Config
 from mispair.models import build_model
 from mispair.models.vse import VSEConfig
 from mispair.workflows.assemble import input_sizes
-from tests.methods.test_ncr import captured
-from tests.synthetic import RecordingRun, tiny_data
+from tests.methods.two_networks import captured
+from tests.synthetic import RecordingRun
 
 BATCH = 32
-
-
-@pytest.fixture(scope="module")
-def data():
-    return tiny_data(rate=0.5)
 
 
 def make(data, **values):

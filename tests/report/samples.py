@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from html.parser import HTMLParser
 
 import numpy as np
 import pyarrow as pa
@@ -198,3 +199,20 @@ def audit_of(count, captions=None, run=None, data=None, truth=False, seed=0) -> 
         truth={"auroc": 0.99, "ece": 0.02} if truth else None,
     )
     return Verdicts(pa.table(columns, schema=schema), facts)
+
+
+class Reader(HTMLParser):
+    """What a browser would see: elements, attributes, text."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data

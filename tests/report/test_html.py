@@ -1,33 +1,15 @@
 """Strangers' text can be read in the page and can do nothing else."""
 
 import json
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mispair.report.html import Html, data_island, escape, join, raw_text, tag, visible
-from tests.report.samples import HOSTILE
+from tests.report.samples import HOSTILE, Reader
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
-
-
-class Reader(HTMLParser):
-    """What a browser would see: elements, attributes, text."""
-
-    def __init__(self, page):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.text = [], [], ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data):
-        self.text += data
 
 
 def test_escape_by_hand():

@@ -10,8 +10,7 @@ import pytest
 from mispair.report.content import Ranked, Word
 from mispair.report.page import render
 from mispair.report.text import clamped, words
-from tests.report.samples import HOSTILE, full_page
-from tests.report.test_html import Reader
+from tests.report.samples import HOSTILE, Reader, full_page
 
 OURS = {
     "html", "head", "meta", "link", "title", "style", "body", "a", "header", "div", "h1", "p", "button", "nav", "ol",

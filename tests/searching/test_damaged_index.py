@@ -10,7 +10,7 @@ import pytest
 from mispair.errors import InputError
 from mispair.searching.index import CENTRE, FILES, MANIFEST, METADATA, Index
 from mispair.searching.write import write_index
-from tests.searching.test_index import D, make, vectors
+from tests.searching.indexes import D, make, vectors
 
 ARRAYS = [name for name, _ in FILES.values()]
 FIFTH = 5

@@ -5,44 +5,15 @@ import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from mispair.errors import InputError
 from mispair.searching import inverted, nearest, write
 from mispair.searching.export import export_parquet
-from mispair.searching.index import MANIFEST, METADATA, Index, Manifest
+from mispair.searching.index import MANIFEST, METADATA, Index
 from mispair.searching.nearest import exact_nearest
-from mispair.searching.write import write_index
-
-D = 12
-
-
-def unit(values):
-    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
-
-
-def vectors(count, seed):
-    rng = np.random.default_rng(seed)
-    return unit(rng.normal(size=(count, D)))
-
-
-def make(folder, images, texts, image_of=None, kind="exact", model="m1"):
-    count = len(images)
-    image_of = np.arange(count) if image_of is None else image_of
-    table = pa.table(
-        {
-            "image": pa.array(image_of, pa.int64()),
-            "image_path": [f"{k}.png" for k in image_of],
-            "caption": [f"caption {k}" for k in range(count)],
-            "split": ["train"] * count,
-        }
-    )
-    manifest = Manifest(model=model, source="run", data="pairs.csv", pairs=count, width=D, kind=kind)
-    blocks = {"images": np.array_split(images, 3), "texts": [texts]}
-    write_index(folder, manifest, blocks, table, lambda *_: None)
-    return folder
+from tests.searching.indexes import D, make, unit, vectors
 
 
 @pytest.fixture

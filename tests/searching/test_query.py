@@ -6,7 +6,7 @@ import pytest
 from mispair.errors import InputError
 from mispair.searching.index import Index
 from mispair.searching.query import search_pair, search_vector
-from tests.searching.test_index import make, vectors
+from tests.searching.indexes import make, vectors
 
 SEVERAL = np.arange(60) // 3  # three captions per image
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from mispair.cli.app import main
+from mispair.data import DataConfig
 from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
 from mispair.searching.index import Index
 from mispair.workflows.index_run import build_index
+from tests.colours import colour_encoder, write_colours
 from tests.workflows.search_samples import train
 
 
@@ -67,3 +69,16 @@ def photos(tmp_path, monkeypatch):
         "colours", lambda device, cells: FunctionEncoder("colours", "1", images=see, texts=read, joint=True)
     )
     return tmp_path
+
+
+@pytest.fixture
+def colours(tmp_path, monkeypatch):
+    """The encoder `colours`, and a cache of the test's own."""
+    monkeypatch.setitem(registry._REGISTERED, "colours", colour_encoder)
+    monkeypatch.setenv("MISPAIR_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """A table of pictures of one colour each."""
+    return DataConfig(path=str(write_colours(tmp_path)), images=str(tmp_path / "photos"))

@@ -12,7 +12,6 @@ from mispair.config.choose import choose
 from mispair.data import DataConfig, open_split
 from mispair.data.picture_store import Pictures
 from mispair.data.untrained import untrained_vectors
-from mispair.encoders import registry
 from mispair.encoders.own import FunctionEncoder
 from mispair.encoders.protocol import EncoderOutput
 from mispair.errors import InputError
@@ -20,22 +19,11 @@ from mispair.workflows import embed as module
 from mispair.workflows.embed import Encoding, encode_data, needs_encoding, with_features
 from mispair.workflows.embed_folder import embed
 from mispair.workflows.raw_inputs import picture_features
-from tests.colours import colour_encoder, write_colours
+from tests.colours import colour_encoder
 from tests.data.samples import precomp
+from tests.workflows.encodings import HOW, WORDS, text_values
 
-HOW = Encoding("colours", workers=0)
-WORDS = Encoding("colours", texts=False, workers=0)
-
-
-@pytest.fixture(autouse=True)
-def _encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(registry._REGISTERED, "colours", colour_encoder)
-    monkeypatch.setenv("MISPAIR_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def raw(tmp_path: Path) -> DataConfig:
-    return DataConfig(path=str(write_colours(tmp_path)), images=str(tmp_path / "photos"))
+pytestmark = pytest.mark.usefixtures("colours")
 
 
 def test_features_are_joined_and_the_second_time_read(raw: DataConfig) -> None:
@@ -101,11 +89,7 @@ def test_texts_as_vectors(raw: DataConfig) -> None:
     assert data.vocabulary is None
     assert data.table.captions is not None
     captions = list(data.table.captions)
-    assert np.allclose(data.text_batch(np.arange(len(captions)))[0][:, 0], _expected(captions))
-
-
-def _expected(captions: list[str]) -> np.ndarray:
-    return colour_encoder().encode_texts(captions, ("vector",))["vector"].values
+    assert np.allclose(data.text_batch(np.arange(len(captions)))[0][:, 0], text_values(captions))
 
 
 def test_pictures_that_fail_are_refused_or_left_out(raw: DataConfig, tmp_path: Path) -> None:
@@ -125,7 +109,7 @@ def test_pictures_that_fail_are_refused_or_left_out(raw: DataConfig, tmp_path: P
     data = open_split(done.config, "all")
     assert len(data) == 94
     captions = [(data.table.captions or ())[k] for k in range(94)]
-    assert np.allclose(data.text_batch(np.arange(94))[0][:, 0], _expected(captions)), "texts stay with their pictures"
+    assert np.allclose(data.text_batch(np.arange(94))[0][:, 0], text_values(captions)), "texts stay with their pictures"
     with pytest.raises(InputError, match="has no row in|have no row in"):
         open_split(done.config.model_copy(update={"missing": "refuse"}), "all")
 

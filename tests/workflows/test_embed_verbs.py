@@ -20,18 +20,9 @@ from mispair.workflows.embed_folder import embed
 from tests.colours import colour_encoder, write_colours
 from tests.data.picture_samples import write_tar
 from tests.data.samples import features, run
-from tests.workflows.test_embed import HOW, WORDS, _expected
+from tests.workflows.encodings import HOW, WORDS, text_values
 
-
-@pytest.fixture(autouse=True)
-def _encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(registry._REGISTERED, "colours", colour_encoder)
-    monkeypatch.setenv("MISPAIR_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def raw(tmp_path: Path) -> DataConfig:
-    return DataConfig(path=str(write_colours(tmp_path)), images=str(tmp_path / "photos"))
+pytestmark = pytest.mark.usefixtures("colours")
 
 
 def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path) -> None:
@@ -67,7 +58,7 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     every = open_split(DataConfig(path=str(out), second=str(out / "texts.npy")), "all")
     assert len(every) == 94, "pairs without a picture are in none of the files, so nobody need skip them again"
     captions = [(every.table.captions or ())[k] for k in range(94)]
-    assert np.allclose(every.text_batch(np.arange(94))[0][:, 0], _expected(captions))
+    assert np.allclose(every.text_batch(np.arange(94))[0][:, 0], text_values(captions))
     with pytest.raises(InputError, match="exists already"):
         embed(raw, HOW, out)
     assert not list(tmp_path.glob(".features.*")), "nothing half-written is left"

@@ -9,8 +9,8 @@ import pytest
 
 from mispair.data import DataConfig, open_source, open_split
 from mispair.errors import InputError
-from tests.data.readers.test_table import ROWS, config, with_ids
 from tests.data.samples import precomp
+from tests.data.tables import ROWS, config, with_ids
 
 IDS = ["im0", "im1", "im2", "im3"]
 

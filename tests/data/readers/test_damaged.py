@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.data.readers.test_pictures import MAKERS
+from tests.data.picture_formats import MAKERS
 from tests.data.samples import run, write_lines
 from tests.fuzz.damage import damage
 
