@@ -21,7 +21,8 @@ def shifts(images, texts):
 
 
 def described(images, texts, image_rows, text_rows):
-    found = find_shift(Space(images, texts), image_rows, text_rows)
+    space = Space(images, texts)
+    found = find_shift(lambda a, b: space.score(image_rows[a], text_rows[b]), image_rows)
     return None if found is None else found.describe(len(image_rows))
 
 
@@ -66,7 +67,7 @@ def test_a_stretch_ends_where_the_table_does(k, first, after):
     """Captions in a ring, so that those beyond the end would fit from the other side."""
     rows = np.arange(30)
     space = Space(torch.eye(30), torch.eye(30)[np.roll(rows, k)])
-    assert _stretch(space, rows, rows, np.full(30, 0.5, np.float32), k, rows)[1:] == (k, first, after)
+    assert _stretch(space.score, rows, np.full(30, 0.5, np.float32), k, rows)[1:] == (k, first, after)
 
 
 def test_a_stretch_that_is_too_short_is_none():

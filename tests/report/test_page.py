@@ -41,7 +41,7 @@ def test_what_is_absent_leaves_no_trace():
         pairs=None, damage=None,
     )  # fmt: skip
     assert re.findall(r'<section id="(\w+)"', render(bare)) == ["answer", "provenance"]
-    assert "None of the usual kinds" in render(replace(bare, damage=()))
+    assert "None was found of what was looked for: x, y." in render(replace(bare, damage=(), damage_sought=("x", "y")))
 
 
 def test_the_policy_allows_this_style_and_this_script_and_nothing_else():

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.facts import Damage
+from mispair.auditing.facts import CROWDED, EMPTY_CAPTIONS, REPEATED, TWINS, Damage
 from mispair.auditing.similarity import best_partners
 from mispair.counted import counted, either
 
@@ -27,7 +27,6 @@ _SHARE = 0.02  # of all images, from which a caption is damage for certain; fewe
 MOST_TWINS = 20_000  # images among which twins are looked for: the search compares every two
 _TWIN = 0.05  # of the usual distance to the nearest neighbour: closer is the same picture again
 _EQUAL = 1e-5  # distance of equal vectors but for rounding; what is usual is not measured on copies
-EMPTY_CAPTIONS = "empty or generic captions"
 _SHOWN = 50
 _PLACEHOLDERS = {
     *("", "caption", "description", "image", "img", "no caption", "no description", "no title", "none", "null", "nan"),
@@ -91,7 +90,7 @@ def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch
     images, caption, _ = repeated[0]
     concerned = sorted(pair for _, _, pairs in repeated for pair in pairs)
     return Damage(
-        kind="one caption on many images",
+        kind=REPEATED,
         count=len(concerned),
         evidence=(
             f"{counted(len(repeated), 'caption stands', 'captions stand')} on more than {_MOST_IMAGES} images and"
@@ -112,7 +111,7 @@ def find_crowded_images(image_rows: Rows, names: Sequence[str]) -> Damage | None
     worst = int(crowded[np.argmax(counts[crowded])])
     pairs = np.flatnonzero(np.isin(image_rows, crowded))
     return Damage(
-        kind="one image under many captions",
+        kind=CROWDED,
         count=len(pairs),
         evidence=(
             f"{counted(len(crowded), 'image has', 'images have')} far more captions than the usual"
@@ -170,7 +169,7 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
     pairs = np.flatnonzero(np.isin(image_rows, list(twins)))
     where = " and ".join(f"{count:,} in {split}" for split, count in places.items())
     return Damage(
-        kind="near-duplicates split apart",
+        kind=TWINS,
         count=len(twins),
         evidence=f"{counted(len(twins), 'image has', 'images have')} a twin ({where}), for instance"
         f" {next(iter(twins.values()))}.",

@@ -36,6 +36,15 @@ Histogram = Annotated[dict[str, Any], AfterValidator(_histogram)]
 Origin = dict[str, str | dict[str, Any] | None]
 
 
+SHIFTED = "shifted captions"
+REPEATED = "one caption on many images"
+CROWDED = "one image under many captions"
+EMPTY_CAPTIONS = "empty or generic captions"
+TWINS = "near-duplicates split apart"
+KINDS = (SHIFTED, REPEATED, CROWDED, EMPTY_CAPTIONS, TWINS)
+"""Of damage."""
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """One kind of damage that was found."""
@@ -83,6 +92,7 @@ class Facts:
     data: Origin  # path, split, format, hash, and what is needed to open it again
     mixture: Histogram = field(repr=False)  # evidence, edges, counts, matched, mismatched
     damage: tuple[Damage, ...] = ()
+    not_sought: tuple[str, ...] = ()  # kinds of damage that nobody looked for
     rematch: RematchTrial | None = None
     truth: dict[str, float] | None = None
     seconds: float = 0.0

@@ -19,7 +19,7 @@ from mispair.auditing.damage import (
     find_twins,
     shared_captions,
 )
-from mispair.auditing.facts import Damage, Facts, Origin
+from mispair.auditing.facts import CROWDED, EMPTY_CAPTIONS, KINDS, REPEATED, SHIFTED, TWINS, Damage, Facts, Origin
 from mispair.auditing.proposal_trial import try_rematching
 from mispair.auditing.proposals import Proposals, propose
 from mispair.auditing.shifts import ENDS, Shift, find_shift
@@ -91,7 +91,8 @@ def judge(
             " so look at the table"
         )
     repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])
-    shift = find_shift(Space(space.images, space.texts), table.image_rows, table.text_rows)
+    near_by = Space(space.images, space.texts)
+    shift = find_shift(lambda a, b: near_by.score(table.image_rows[a], table.text_rows[b]), table.image_rows)
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
     cells = space.measure(rows, cols, tell)
     wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
@@ -126,12 +127,15 @@ def judge(
     if (proposals.caption_pair >= 0).any():
         trial = try_rematching(space, table.image_rows, table.text_rows, p, proposals, near, tell)
     damage: list[Damage | None] = [None if shift is None else shift.describe(count)]
+    sought = {SHIFTED, CROWDED}
     if table.captions is not None:
         damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
+        sought |= {REPEATED, EMPTY_CAPTIONS}
     names = image_names(table, len(space.images))
     damage.append(find_crowded_images(table.image_rows, names))
     if features is not None:
         damage.append(find_twins(features, table.image_rows, names, other_features or {}))
+        sought.add(TWINS)
     estimate = calibration.estimate
     facts = Facts(
         pairs=count,
@@ -148,6 +152,7 @@ def judge(
         mixture={"evidence": "suspicion: score, ranks and rivals, as they tell given from re-paired pairs"}
         | calibration.histogram(),
         damage=tuple(kind for kind in damage if kind is not None),
+        not_sought=tuple(kind for kind in KINDS if kind not in sought),
         rematch=trial,
     )
     verdicts = Verdicts(_rows(table, names, captions, p, shown, proposals), facts)

@@ -11,17 +11,17 @@ Letters: N pairs in the order of the data, k an offset in rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.auditing.facts import Damage
-from mispair.auditing.space import Space
+from mispair.auditing.facts import SHIFTED, Damage
 from mispair.counted import counted
 
 Rows = NDArray[np.int64]
+PairScores = Callable[[Rows, Rows], NDArray[np.float32]]  # of the images of some pairs with the texts of others
 
 FURTHEST = 100  # rows either way
 _FEWEST = 20  # rows of a stretch that count as one
@@ -64,7 +64,7 @@ class Shift:
         end = "on" if self.stop + abs(k) >= count - FURTHEST else f"to row {self.stop - 1:,}"
         by = counted(abs(k), "row")
         return Damage(
-            kind="shifted captions",
+            kind=SHIFTED,
             count=self.stop - self.start,
             evidence=(
                 f"From row {self.start:,} {end}, the caption that fits stands {by}"
@@ -76,17 +76,17 @@ class Shift:
         )
 
 
-def find_shift(space: Space, image_rows: Rows, text_rows: Rows) -> Shift | None:
-    """The longest and clearest shift among the pairs with these rows, (N,) each; None where chance explains it."""
+def find_shift(score: PairScores, image_rows: Rows) -> Shift | None:
+    """The longest and clearest shift among the pairs with these images, (N,); None where chance explains it."""
     count = len(image_rows)
-    given = space.score(image_rows, text_rows)
+    every = np.arange(count)
+    given = score(every, every)
     offsets = [sign * step for step in range(1, min(FURTHEST, count // 2) + 1) for sign in (1, -1)]
     # Every offset on some of the rows, the most promising ones on all of them.
     some = np.unique(np.linspace(0, count - 1, min(count, _SCREENED)).astype(np.int64))
-    best = sorted((_stretch(space, image_rows, text_rows, given, k, some) for k in offsets), reverse=True)[:3]
-    every = np.arange(count)
-    _, k, start, stop = max(_stretch(space, image_rows, text_rows, given, stretch[1], every) for stretch in best)
-    inside, wins = _wins(space, image_rows, text_rows, given, k, np.arange(start, stop))
+    best = sorted((_stretch(score, image_rows, given, k, some) for k in offsets), reverse=True)[:3]
+    _, k, start, stop = max(_stretch(score, image_rows, given, stretch[1], every) for stretch in best)
+    inside, wins = _wins(score, image_rows, given, k, np.arange(start, stop))
     better, worse = int((wins > 0).sum()), int((wins < 0).sum())
     if stop - start < _FEWEST or better - worse < 2 * _GAIN * len(inside):
         return None
@@ -97,10 +97,10 @@ def find_shift(space: Space, image_rows: Rows, text_rows: Rows) -> Shift | None:
 
 
 def _stretch(
-    space: Space, image_rows: Rows, text_rows: Rows, given: NDArray[np.float32], k: int, rows: Rows
+    score: PairScores, image_rows: Rows, given: NDArray[np.float32], k: int, rows: Rows
 ) -> tuple[float, int, int, int]:
     """How much the best stretch of `rows` gains at offset k: gain, k, first row, row after the last."""
-    there, wins = _wins(space, image_rows, text_rows, given, k, rows)
+    there, wins = _wins(score, image_rows, given, k, rows)
     if not len(there):
         return 0.0, k, 0, 0
     total, first, last = _best_stretch(wins - _GAIN)
@@ -108,7 +108,7 @@ def _stretch(
 
 
 def _wins(
-    space: Space, image_rows: Rows, text_rows: Rows, given: NDArray[np.float32], k: int, rows: Rows
+    score: PairScores, image_rows: Rows, given: NDArray[np.float32], k: int, rows: Rows
 ) -> tuple[Rows, NDArray[np.float64]]:
     """Of `rows` those whose image k rows further up is another one, and for each of them 1 where it fits better.
 
@@ -116,7 +116,7 @@ def _wins(
     """
     there = rows[(rows - k >= 0) & (rows - k < len(image_rows))]
     there = there[image_rows[there - k] != image_rows[there]]
-    shifted = space.score(image_rows[there - k], text_rows[there])
+    shifted = score(there - k, there)
     return there, np.sign(shifted.astype(np.float64) - given[there])
 
 

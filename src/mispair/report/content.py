@@ -183,6 +183,8 @@ class ReportPage:
     gallery: Gallery | None = None
     pairs: WorstPairs | None = None
     damage: Sequence[DamageKind] | None = None  # None: nobody looked; empty: nothing was found
+    damage_sought: Sequence[str] = ()  # the kinds that were looked for
+    damage_not_sought: Sequence[str] = ()
     configuration: str = ""
     provenance: Sequence[tuple[str, str]] = ()
     missing: Sequence[str] = ()

@@ -221,13 +221,12 @@ def _pairs(page: ReportPage) -> Html | None:
 def _damage(page: ReportPage) -> Html | None:
     if page.damage is None:
         return None
+    found = [tag("div", *[_kind(kind) for kind in page.damage], class_="kinds")]
     if not page.damage:
-        return _prose(
-            "None of the usual kinds of damage was found: no shifted captions, no caption repeated over many images, "
-            "no image under too many captions, no empty or generic captions, no near-duplicates on both sides of a "
-            "split."
-        )
-    return tag("div", *[_kind(kind) for kind in page.damage], class_="kinds")
+        found = [_prose(f"None was found of what was looked for: {', '.join(page.damage_sought)}.")]
+    if page.damage_not_sought:
+        found.append(_prose(f"Not looked for: {', '.join(page.damage_not_sought)}."))
+    return join(found)
 
 
 def _kind(kind: DamageKind) -> Html:

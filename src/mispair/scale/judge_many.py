@@ -8,16 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 from numpy.typing import NDArray
 
 from mispair.auditing.damage import find_crowded_images, find_empty_captions, find_repeated_captions
-from mispair.auditing.facts import Damage, Facts, Origin
+from mispair.auditing.facts import EMPTY_CAPTIONS, REPEATED, TWINS, Damage, Facts, Origin
 from mispair.auditing.proposals import Proposals
+from mispair.auditing.shifts import find_shift
 from mispair.auditing.verdict_rows import PairTexts, look_order, verdict_rows
 from mispair.auditing.verdicts import Verdicts
 from mispair.progress import Tell, silent
@@ -25,7 +28,7 @@ from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, make_frame
 from mispair.scale.rematch import HERE, Where, propose_among_many
 from mispair.scale.statistics import gather
-from mispair.scale.vectors import PairVectors
+from mispair.scale.vectors import PairVectors, Rows
 
 Floats = NDArray[np.float64]
 
@@ -92,19 +95,36 @@ def finish(
         run=about.run,
         data=about.data,
         mixture={"evidence": "suspicion: score, ranks and neighbours among landmarks"} | calibration.histogram(),
-        damage=tuple(_damage(data, p)),
+        damage=tuple(_damage(data, frame, p)),
+        not_sought=_not_sought(data),
     )
     return Verdicts(pa.concat_tables(_tables(data, frame, judged, proposals)), facts)
 
 
-def _damage(data: PairVectors, p: Floats) -> Iterator[Damage]:
+def _damage(data: PairVectors, frame: Frame, p: Floats) -> Iterator[Damage]:
     rows = data.image_rows(np.arange(len(data)))
-    kinds: list[Damage | None] = []
+    shift = find_shift(partial(_scores, data, frame), rows)
+    kinds: list[Damage | None] = [None if shift is None else shift.describe(len(data))]
     if data.captions is not None:
         kinds += [find_repeated_captions(data.captions, rows, p), find_empty_captions(data.captions)]
     if data.image_of is not None:
         kinds.append(find_crowded_images(rows, _Names(data.image_ids)))
     return (kind for kind in kinds if kind is not None)
+
+
+def _not_sought(data: PairVectors) -> tuple[str, ...]:
+    """Twins would be sought by comparing every two images; without captions nobody knows what they say."""
+    return (TWINS,) if data.captions is not None else (REPEATED, EMPTY_CAPTIONS, TWINS)
+
+
+def _scores(data: PairVectors, frame: Frame, images: Rows, texts: Rows) -> NDArray[np.float32]:
+    """Of the images of some pairs (b,) with the texts of others (b,)."""
+    found = np.empty(len(images), np.float32)
+    for start in range(0, len(images), _CHUNK):
+        here = slice(start, start + _CHUNK)
+        a, b = frame.unit(data.image_vectors(images[here]), 0), frame.unit(data.text_vectors(texts[here]), 1)
+        found[here] = torch.linalg.vecdot(a, b).numpy()
+    return found
 
 
 class _Names(Sequence[str]):

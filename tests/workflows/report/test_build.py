@@ -79,13 +79,20 @@ def test_embeddings_alone_read_well(tmp_path):
         "matched": [5 - k / 2 for k in range(10)],
         "mismatched": [k / 2 for k in range(10)],
     }
-    facts = replace(verdicts.facts, run=None, data={}, mixture=saved, damage=())
+    facts = replace(
+        verdicts.facts, run=None, data={}, mixture=saved, damage=(), not_sought=("near-duplicates split apart",)
+    )
     replace(verdicts, facts=facts).save(tmp_path / "audit")
     page = build_page(tmp_path / "audit")
     assert page.losses[0].mismatched == pytest.approx([0.05, 0.25, 0.45, 0.65, 0.85])  # two bins each: 50 pairs are few
     assert any("--pictures" in text for text in page.missing)
     assert page.damage == []
-    assert "None of the usual kinds of damage" in render(page)
+    shown = render(page)
+    assert (
+        "None was found of what was looked for: shifted captions, one caption on many images, one image under many"
+        " captions, empty or generic captions." in shown
+    )
+    assert "Not looked for: near-duplicates split apart." in shown
 
 
 def test_the_worst_come_first_and_the_rest_is_named(tmp_path):

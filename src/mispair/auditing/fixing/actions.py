@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.auditing.damage import EMPTY_CAPTIONS, says_nothing
+from mispair.auditing.damage import says_nothing
+from mispair.auditing.facts import EMPTY_CAPTIONS
 from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from mispair.auditing.audit_folder import TABLE as AUDIT_TABLE
 from mispair.auditing.audit_folder import AuditFolder
+from mispair.auditing.facts import KINDS
 from mispair.auditing.verdicts import Verdicts
 from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
@@ -129,7 +130,10 @@ def _page(
         part["pairs"] = worst_pairs(judged, shown, rows, source)
     if audit is not None:
         part["losses"] = [*evidence(audit), *part.get("losses", ())]
-        part["damage"] = [DamageKind(d.kind, d.count, d.evidence, d.remedy) for d in audit.facts.damage]
+        facts = audit.facts
+        part["damage"] = [DamageKind(d.kind, d.count, d.evidence, d.remedy) for d in facts.damage]
+        part["damage_sought"] = [kind for kind in KINDS if kind not in facts.not_sought]
+        part["damage_not_sought"] = facts.not_sought
     sentences, cautions = answer(run, audit, judged)
     if audit is not None and folder is not None and (decided := reviewed(folder, audit)):
         sentences.insert(1, decided)
