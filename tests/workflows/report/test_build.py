@@ -111,7 +111,8 @@ def test_one_source_of_the_rate(tmp_path, trained, data):
     assert "Estimated" not in card
     assert "interval " not in card
     run_page = build_page(trained)
-    assert "an audit estimates" in run_page.answer[0]
+    assert "believe the audit. mispair audit" in run_page.answer[0], "the way to it follows, not the question again"
+    assert "an audit estimates" not in run_page.answer[0]
 
 
 def test_a_rate_that_cannot_be_told_is_not_told(tmp_path, data):
