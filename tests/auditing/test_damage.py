@@ -108,3 +108,6 @@ def test_twins_here_and_elsewhere():
     assert found.count == 3
     assert found.pairs == (3, 40, 70)
     assert "2 in this split and 1 in dev" in found.evidence
+    alone = find_twins(images, rows, names, {})
+    assert alone is not None
+    assert "2 images have a twin, for instance 'im3' and 'im40'" in alone.evidence, "nothing else was looked at"

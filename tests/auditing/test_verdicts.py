@@ -7,6 +7,7 @@ import sys
 from dataclasses import fields, replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -146,6 +147,12 @@ def test_the_summary_says_what_was_found(found):
     said = found.summary()
     assert f"{found.facts.issues} of 211 pairs" in said
     assert f"{found.facts.rate:.1%}" in said
+    assert "For none of" not in said
+    bare = found.table.set_column(
+        found.table.column_names.index("proposed_caption_pair"), "proposed_caption_pair", pa.nulls(211, pa.int64())
+    )
+    assert "For none of the images" in Verdicts(bare, found.facts).summary()
+    assert "scores better" not in Verdicts(bare, replace(found.facts, issues=0)).summary(), "nothing is shown with none"
 
 
 def test_captions_are_escaped_in_notebooks(found):

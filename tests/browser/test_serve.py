@@ -1,5 +1,7 @@
 """Search and review as people use them, in Chromium: by keyboard, with strangers' text, through restarts."""
 
+import re
+
 import pytest
 
 from tests.browser.sites import CONTRAST, expect, serving
@@ -46,6 +48,9 @@ def test_search_by_words_by_picture_and_by_neighbours(tmp_path, open_page):
         assert not page.locator("#detail").is_visible()
         page.select_option("#suspicious", "yes")
         expect(page.locator(".tag:not(.wrong)")).to_have_count(0)
+        page.select_option("#suspicious", "no")
+        expect(page.locator(".tag").first).to_have_text(re.compile(r"^p 0\.\d\d$"))  # "matched" would promise too much
+        page.select_option("#suspicious", "yes")
         page.select_option("#split", "test")
         expect(page.locator(".hit")).not_to_have_count(0)
 

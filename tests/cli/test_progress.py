@@ -33,3 +33,16 @@ def test_progress_is_silent_at_first_and_speaks_later(capsys: pytest.CaptureFixt
         assert capsys.readouterr().err == "features: 600 of 1,200 (50%), 10/s, 1:00 left\n"
         line("features", 6, 10)
         assert capsys.readouterr().err == "", "a line every few seconds is enough"
+
+
+def test_work_that_says_when_it_begins_is_not_charged_with_what_was_silent_before(capsys, monkeypatch):
+    """Half a minute of training before it would make the first of many epochs look half a minute long."""
+    now = 1000.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    with progress.ProgressLine() as line:
+        now += 30.0
+        line("epochs", 0, 40)
+        now += 6.0
+        line("epochs", 3, 40)
+    told = capsys.readouterr().err.splitlines()
+    assert told == ["epochs: 0 of 40 (0%)", "epochs: 3 of 40 (8%), 2 s each, 1:14 left"]

@@ -91,3 +91,18 @@ def test_fix_obeys_them(tmp_path, monkeypatch, capsys):
     assert f"{suspect}.png" in written
     assert f"{trusted}.png" not in written
     assert written["5.png"] == 'a "new", caption'
+
+
+def test_what_the_labels_did_to_the_others_is_said(verdicts):
+    """Reviewers who call every suspect right: nobody should wonder why suspects they never saw stay as well."""
+    few = apply_decisions(verdicts, [said(3, "wrong")])
+    assert few.others_sentence(verdicts, 0.5) == "", "one label moves nothing"
+    order = np.argsort(verdicts.p_mismatch)
+    looked = order[:: len(order) // 40]
+    many = apply_decisions(verdicts, [said(int(p), "wrong" if k < 3 else "right") for k, p in enumerate(looked)])
+    assert many.recalibration.kind != "none"
+    others = np.setdiff1d(np.arange(len(verdicts)), looked)
+    then, now = ((v.p_mismatch[others] > 0.5).sum() for v in (verdicts, many.verdicts))
+    assert now < then
+    assert f"{len(others)} others" in many.others_sentence(verdicts, 0.5)
+    assert many.others_sentence(verdicts, 0.5).endswith(f"{now} are above 0.5, before {then}.")

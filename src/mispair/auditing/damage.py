@@ -156,25 +156,26 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
     for row in (distance < limit).nonzero()[:, 0].tolist():
         other = int(partner[row, 1] if itself[row] else partner[row, 0])
         twins[row] = f"{_quoted(names[row])} and {_quoted(names[other])}"
-    places = {"this split": len(twins)} if twins else {}
+    here = len(twins)
+    elsewhere: dict[str, int] = {}
     for split, features in others.items():
         nearest = best_partners(own, torch.nn.functional.normalize(features - centre, dim=1), 1)
         rows = ((1 - nearest[0][:, 0]) < limit).nonzero()[:, 0].tolist()
         if rows:
-            places[split] = len(rows)
+            elsewhere[split] = len(rows)
             for row in rows:
                 twins.setdefault(row, f"{_quoted(names[row])} and row {int(nearest[1][row, 0]):,} of {split}")
     if not twins:
         return None
     pairs = np.flatnonzero(np.isin(image_rows, list(twins)))
-    where = " and ".join(f"{count:,} in {split}" for split, count in places.items())
+    where = " and ".join(f"{count:,} in {split}" for split, count in {"this split": here, **elsewhere}.items() if count)
     return Damage(
         kind=TWINS,
         count=len(twins),
-        evidence=f"{counted(len(twins), 'image has', 'images have')} a twin ({where}), for instance"
-        f" {next(iter(twins.values()))}.",
-        remedy="Keep twins in one split and under one name (image_ids= from Python): elsewhere they leak the test or"
-        " count as wrong answers.",
+        evidence=f"{counted(len(twins), 'image has', 'images have')} a twin{f' ({where})' if elsewhere else ''}, for"
+        f" instance {next(iter(twins.values()))}.",
+        remedy="Keep twins under one name (image_ids= from Python) and in one split: under two they count as wrong"
+        " answers, in two they leak the test.",
         pairs=tuple(pairs[:_SHOWN].tolist()),
     )
 

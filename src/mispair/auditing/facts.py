@@ -40,7 +40,7 @@ SHIFTED = "shifted captions"
 REPEATED = "one caption on many images"
 CROWDED = "one image under many captions"
 EMPTY_CAPTIONS = "empty or generic captions"
-TWINS = "near-duplicates split apart"
+TWINS = "near-duplicate images"
 KINDS = (SHIFTED, REPEATED, CROWDED, EMPTY_CAPTIONS, TWINS)
 """Of damage."""
 

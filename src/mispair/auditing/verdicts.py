@@ -135,11 +135,10 @@ class Verdicts:
     def summary(self) -> str:
         """What was found, in a few sentences."""
         facts = self.facts
-        sentences = [
-            rate_sentence(facts),
-            issues_sentence(facts),
-            f"For {self._proposals():,} of the images shown with them another caption of the set scores better.",
-        ]
+        sentences = [rate_sentence(facts), issues_sentence(facts)]
+        if facts.issues:
+            better = f"{self._proposals():,}" if self._proposals() else "none"
+            sentences.append(f"For {better} of the images shown with them another caption of the set scores better.")
         if left_out := left_out_sentence(facts):
             sentences.append(left_out)
         sentences += [f"{d.kind} ({d.count:,}): {d.evidence} {d.remedy}" for d in facts.damage]

@@ -94,11 +94,14 @@ def _fix(
 
         decided = decisions_of(verdicts, decisions)
         applied = apply_decisions(verdicts, decided.standing)
+        others = applied.others_sentence(verdicts, threshold)
         verdicts, captions = applied.verdicts, applied.captions
         if decided.note is not None and not as_json:
             console.print(f"{decisions}: {decided.note}")
         if not as_json:
             console.print(f"{counted(applied.decided, 'pair is', 'pairs are')} as reviewers decided.")
+            if others:
+                console.print(others)
     elif (audit / "decisions.jsonl").is_file() and not as_json:
         console.print(f"{audit}/decisions.jsonl is not used: what reviewers decided counts with --decisions.")
     fixed = fix_data(
@@ -126,6 +129,8 @@ def _fix(
         console.print(advise(verdicts))
     elif action == "drop" and fixed.wrong is None:
         console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
+        if decisions is not None:
+            console.print(f"How many were, the review estimates: mispair review {audit} --status")
     if fixed.unjudged:
         others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
         console.print(f"{fixed.unjudged:,} more {others}.")

@@ -28,7 +28,7 @@ class ProgressLine:
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
         if what != self._what:  # another piece of work has its own pace; it began when the last one was done
-            self._what, self._idle = what, self._heard - self._start
+            self._what, self._idle = what, (self._heard if done else now) - self._start  # 0: it begins now
         self._heard = now
         if now - self._start < _PATIENCE or now - self._last < (0.1 if self._live else _EVERY):
             return

@@ -122,5 +122,7 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
     if config.method.warmup >= config.train.epochs:
         typer.echo("One epoch was all warm-up: training split no pairs yet. Train longer for that.")
     if (words := training_rate_words(summary)) is not None:
-        typer.echo(f"{words} Next: mispair audit {folder}")
+        typer.echo(words)
     typer.echo(f"Everything is in {folder}; its README.md is the model card.")
+    if words is not None:
+        typer.echo(f"Next: mispair audit {folder}")

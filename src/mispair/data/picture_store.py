@@ -30,6 +30,11 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.places)
 
+    @property
+    def origin(self) -> PictureStore:
+        """What holds those that are there, whatever is known to be missing."""
+        return self.store.store if isinstance(self.store, _OrMissing) else self.store
+
     def read(self, row: int) -> bytes | Broken:
         """The file of picture `row`, or why it cannot be had. Nothing is decoded."""
         return self.store.read(self.places[row])

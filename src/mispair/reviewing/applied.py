@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mispair.auditing.verdicts import Verdicts
+from mispair.counted import counted, either
 from mispair.reviewing.agreement import majority
 from mispair.reviewing.decisions import Decision, latest_by_pair
 from mispair.reviewing.recalibration import Recalibration, recalibrate
@@ -27,6 +29,17 @@ class Applied:
     captions: dict[int, str]  # by pair: what it shows from now on
     decided: int  # pairs with a decision
     recalibration: Recalibration
+    others: NDArray[np.int64]  # pairs without one
+
+    def others_sentence(self, before: Verdicts, threshold: float) -> str:
+        """What the labels did to pairs nobody looked at; nothing where they moved no probability."""
+        if self.recalibration.kind == "none" or not len(self.others):
+            return ""
+        then, now = (int((v.p_mismatch[self.others] > threshold).sum()) for v in (before, self.verdicts))
+        return (
+            f"The probabilities of {counted(len(self.others), 'other')} were fitted to what reviewers said of pairs"
+            f" like them: {now:,} {either(now, 'is', 'are')} above {threshold:g}, before {then:,}."
+        )
 
 
 def apply_decisions(verdicts: Verdicts, decisions: Sequence[Decision]) -> Applied:
@@ -56,7 +69,7 @@ def apply_decisions(verdicts: Verdicts, decisions: Sequence[Decision]) -> Applie
         if name in table.column_names:
             values = table[name].combine_chunks()
             table = _set(table, name, pc.if_else(pa.array(kept), values, pa.scalar(None, values.type)))
-    return Applied(replace(verdicts, table=table), captions, len(pairs), mapped)
+    return Applied(replace(verdicts, table=table), captions, len(pairs), mapped, np.flatnonzero(kept))
 
 
 def _set(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

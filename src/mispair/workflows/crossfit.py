@@ -51,6 +51,7 @@ def cross_fit(
     repaired: list[Floats] = []
     repaired_cells: list[tuple[Rows, Rows]] = []
     shown = Cells.empty(len(data))
+    tell("cross-fitting, epochs", 0, folds * config.train.epochs)
     for k in range(folds):
         part = _part(data, np.flatnonzero(fold != k))
         count = partial(_count, tell, k * config.train.epochs, folds * config.train.epochs)

@@ -49,4 +49,8 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     assert "cannot be told" in advise(tried(0.5, conclusive=False))
     verdicts = tried(0.5)
     none = advise(Verdicts(verdicts.table, replace(verdicts.facts, issues=0)))
-    assert none == "No pair is judged mismatched, so there is none to drop or to rematch."
+    assert none.startswith("No pair is judged mismatched, so there is none to drop or to rematch.")
+    assert none.endswith(f"{verdicts.facts.rate:.1%} may be wrong all the same, but this model cannot say which.")
+    for unknown in ({"conclusive": False}, {"learned": True}, {"data": {"mended": {"action": "drop"}}}):
+        silent = advise(Verdicts(verdicts.table, replace(verdicts.facts, issues=0, **unknown)))
+        assert silent == "No pair is judged mismatched, so there is none to drop or to rematch."

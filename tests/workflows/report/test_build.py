@@ -79,9 +79,7 @@ def test_embeddings_alone_read_well(tmp_path):
         "matched": [5 - k / 2 for k in range(10)],
         "mismatched": [k / 2 for k in range(10)],
     }
-    facts = replace(
-        verdicts.facts, run=None, data={}, mixture=saved, damage=(), not_sought=("near-duplicates split apart",)
-    )
+    facts = replace(verdicts.facts, run=None, data={}, mixture=saved, damage=(), not_sought=("near-duplicate images",))
     replace(verdicts, facts=facts).save(tmp_path / "audit")
     page = build_page(tmp_path / "audit")
     assert page.losses[0].mismatched == pytest.approx([0.05, 0.25, 0.45, 0.65, 0.85])  # two bins each: 50 pairs are few
@@ -92,7 +90,7 @@ def test_embeddings_alone_read_well(tmp_path):
         "None was found of what was looked for: shifted captions, one caption on many images, one image under many"
         " captions, empty or generic captions." in shown
     )
-    assert "Not looked for: near-duplicates split apart." in shown
+    assert "Not looked for: near-duplicate images." in shown
 
 
 def test_the_worst_come_first_and_the_rest_is_named(tmp_path):
@@ -118,7 +116,8 @@ def test_one_source_of_the_rate(tmp_path, trained, data):
     assert "Estimated" not in card
     assert "interval " not in card
     run_page = build_page(trained)
-    assert "an audit estimates" in run_page.answer[0]
+    assert "believe the audit. mispair audit" in run_page.answer[0], "the way to it follows, not the question again"
+    assert "an audit estimates" not in run_page.answer[0]
 
 
 def test_a_rate_that_cannot_be_told_is_not_told(tmp_path, data):

@@ -51,7 +51,11 @@ def advise(verdicts: Verdicts) -> str:
     """Which action to take and what to expect of it, in a sentence or two."""
     facts = verdicts.facts
     if facts.issues == 0:
-        return "No pair is judged mismatched, so there is none to drop or to rematch."
+        said = "No pair is judged mismatched, so there is none to drop or to rematch."
+        if not facts.conclusive or facts.learned or facts.data.get("mended") or facts.rate * facts.pairs < 1:
+            return said
+        # The rate counts what no single pair shows: of 300 pairs with a probability of .1 each, 30 are wrong.
+        return f"{said} {facts.rate:.1%} may be wrong all the same, but this model cannot say which."
     drop, rematch = (expect(verdicts, plan_fix(verdicts, action)) for action in ("drop", "rematch"))
     if drop.wrong is None:
         return "What an action would leave cannot be told, since this model cannot tell how many are mismatched."

@@ -29,7 +29,7 @@ function hit(answer) {
   const foot = make("div", { class: "foot" }, answer.score === undefined ? make("span", { text: splitOf(answer) })
     : make("span", { text: answer.score.toFixed(3), title: "score: how near it is to what was asked" }));
   if (answer.p_mismatch !== null) {
-    foot.append(make("span", { class: suspicious ? "tag wrong" : "tag", text: suspicious ? "suspicious" : "matched", title: judgement(answer) }));
+    foot.append(make("span", { class: suspicious ? "tag wrong" : "tag", text: suspicious ? "suspicious" : `p ${answer.p_mismatch.toFixed(2)}`, title: judgement(answer) }));
   }
   const words = make("div", { class: "words", dir: "auto" }, make("span", { text: answer.caption }));
   return make("li", { class: "hit" }, tile, words, foot);

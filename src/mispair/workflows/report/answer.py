@@ -32,8 +32,11 @@ def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs
         said = f"Training with {run.config.method.name} has judged no single pair{'' if run.summary else ' so far'};"
         return f"{said} mispair audit {run.path} judges each.{'' if words is None else f' {words}'}"
     called = sum(pair.flagged for pair in judged.pairs)
-    said = f"Training treated {called:,} of {len(judged.pairs):,} pairs as mismatched." if words is None else words
-    return f"{said} How many are, an audit estimates (mispair audit {run.path})."
+    if words is None:
+        words = f"Training treated {called:,} of {len(judged.pairs):,} pairs as mismatched."
+    elif "conclusive" in run.summary:  # the estimate is said, and that an audit is believed above it
+        return f"{words} mispair audit {run.path} judges every pair."
+    return f"{words} How many are, an audit estimates (mispair audit {run.path})."
 
 
 def _what_instead(audit: Verdicts | None, judged: JudgedPairs | None) -> str:
@@ -46,7 +49,7 @@ def _what_instead(audit: Verdicts | None, judged: JudgedPairs | None) -> str:
         return "Below are the worst of them, with captions of the set that fit their pictures better."
     better = sum(pair.flagged and pair.proposed_caption is not None for pair in judged.pairs)
     swaps = sum(pair.swap_with is not None for pair in judged.pairs) // 2
-    said = f"For {better:,} of them another caption of the set scores better"
+    said = f"For {f'{better:,}' if better else 'none'} of them another caption of the set scores better"
     said += f", and {counted(swaps, 'exchange')} would raise the scores of two pairs at once" if swaps else ""
     kinds = [f"{damage.kind} ({damage.count:,})" for damage in audit.facts.damage]
     return said + (f"; the damage has a shape: {', '.join(kinds)}." if kinds else ".")

@@ -18,7 +18,7 @@ from mispair.auditing.fixing.writers.feature_files import (
     write_weights,
 )
 from mispair.auditing.fixing.writers.json_style import dump_like
-from mispair.auditing.fixing.writers.protocol import reading_options
+from mispair.auditing.fixing.writers.protocol import reading_options, where_found
 from mispair.auditing.fixing.writers.text_rows import encode_like
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_bytes, read_json
@@ -64,8 +64,8 @@ class CaptionFileWriter(ABC):
         here = out if path.is_dir() else out / path.name
         words = [str(here), *feature_options(config, path, here)]
         images = config.images
-        if images is None and open_pairing(config, "all").pictures is not None:
-            images = str(home_of_pictures(path))
+        if images is None:
+            images = where_found(open_pairing(config, "all").pictures, home_of_pictures(path))
         return words + reading_options(config.model_copy(update={"features": None}), images=images)
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from mispair.auditing.fixing.judged_data import JudgedData
 from mispair.auditing.fixing.slots import WrittenPairs
 from mispair.data.config import DataConfig
+from mispair.data.files.picture_folder import FolderStore
+from mispair.data.picture_store import Pictures
 
 
 class Writer(Protocol):
@@ -51,6 +53,13 @@ def reading_options(config: DataConfig, *, images: str | None = None) -> list[st
     for option, column in config.columns.model_dump(exclude_none=True).items():
         words += [f"--{option}-column", column] if option != "id" else []
     return words + (["--missing", "skip"] if config.missing == "skip" else [])
+
+
+def where_found(pictures: Pictures | None, home: Path) -> str | None:
+    """What `--images` is told: the folder the pictures were found in, which may lie below `home`."""
+    if pictures is None:
+        return None
+    return str(pictures.origin.root if isinstance(pictures.origin, FolderStore) else home)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -12,7 +12,7 @@ from mispair.auditing.fixing.writers.feature_files import (
     write_features,
     write_second_side,
 )
-from mispair.auditing.fixing.writers.protocol import link_or_copy, reading_options
+from mispair.auditing.fixing.writers.protocol import link_or_copy, reading_options, where_found
 from mispair.auditing.fixing.writers.text_rows import SlotsByLine, rewrite_table
 from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import FolderStore
@@ -57,7 +57,7 @@ class TableWriter:
             words.insert(1, str(out / Path(config.second).name))
         images = config.images
         if images is None and not pictures_beside(config) and table_columns(path, config).picture is None:
-            images = str(path.parent) if open_pairing(config, "all").pictures is not None else None
+            images = where_found(open_pairing(config, "all").pictures, path.parent)
         return words + reading_options(config.model_copy(update={"features": None}), images=images)
 
 
