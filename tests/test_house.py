@@ -132,3 +132,11 @@ def test_the_matrix_of_checks_spans_what_is_supported() -> None:
     (pinned,) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)
     assert matrix["torch"][-1] == pinned.split("+")[0]
     assert f'"torch>={matrix["torch"][0].rpartition(".")[0]},' in project
+
+
+def test_whatever_people_install_has_an_upper_bound() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    sections = project.split("\ndependencies = [")[1].split("\ndev = [")[0]
+    required = [line for line in re.findall(r'"([^"\n]+)"', sections) if not line.startswith("mispair[")]
+    assert len(required) > 20
+    assert not [line for line in required if "<" not in line and "==" not in line]

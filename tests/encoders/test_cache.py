@@ -111,3 +111,27 @@ def test_an_output_that_does_not_exist(tmp_path: Path):
     blocked.write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         open_table(blocked, tiny(), "images", "vector").writing().__enter__()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["about.json", "keys.bin", "rows.bin", "lengths.bin"])
+def test_a_pipe_in_place_of_a_file_is_refused(tmp_path: Path, name: str):
+    table = open_table(tmp_path, Tokens(), "texts", "tokens")
+    fill(table, KEYS)
+    (table.folder / name).unlink()
+    os.mkfifo(table.folder / name)
+    with pytest.raises(InputError, match="delete the folder"):
+        open_table(tmp_path, Tokens(), "texts", "tokens")
+
+
+def test_crafted_keys_and_lengths_are_refused(tmp_path: Path):
+    table = open_table(tmp_path, Tokens(), "texts", "tokens")
+    fill(table, KEYS)
+    lengths = (table.folder / "lengths.bin").read_bytes()
+    for odd in (-1, 5):
+        (table.folder / "lengths.bin").write_bytes(lengths[:-4] + np.array(odd, "<i4").tobytes())
+        with pytest.raises(InputError, match=r"lengths.bin .* delete the folder"):
+            open_table(tmp_path, Tokens(), "texts", "tokens").lengths()
+    (table.folder / "keys.bin").write_bytes(b"".join([*KEYS[:6], KEYS[0]]))
+    with pytest.raises(InputError, match="names a row twice; delete the folder"):
+        open_table(tmp_path, Tokens(), "texts", "tokens")

@@ -49,7 +49,8 @@ def _run(forks: Forks, target: Target, folder: Path, rng: np.random.Generator | 
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(target.folder, folder)
     said = damage(folder / target.file, rng) if rng is not None else "good"
-    return forks.run(*(part.replace("{}", str(folder)) for part in target.command), limit=SECONDS), said
+    command = (part.replace("{}", str(folder)) for part in target.command)
+    return forks.run(*command, limit=SECONDS, environment={"MISPAIR_CACHE": str(folder / "cache")}), said
 
 
 def _problem(ran: Ran, folder: Path) -> str:

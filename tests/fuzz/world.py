@@ -11,7 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mispair.auditing.verdicts import Verdicts
 from mispair.data.vocabulary import Vocabulary
+from mispair.reviewing.decisions import DecisionLog
+from mispair.reviewing.identity import audit_identity
+from tests.colours import write_colours
 from tests.data.samples import captions, features, precomp, write_lines
 from tests.experiments.grids import write_spec
 from tests.forks import Forks
@@ -43,8 +47,8 @@ def make(forks: Forks, root: Path) -> list[Target]:
     def add(folder: Path, files: str, *commands: str) -> None:
         targets.extend(Target(folder, file, tuple(command.split())) for file in files.split() for command in commands)
 
-    def mispair(*arguments: object) -> None:
-        ran = forks.run(*arguments, limit=300)
+    def mispair(*arguments: object, cache: Path = root / "cache") -> None:
+        ran = forks.run(*arguments, limit=300, environment={"MISPAIR_CACHE": str(cache)})
         assert ran.code == 0, (arguments, ran)
 
     run = root / "run"
@@ -96,6 +100,43 @@ def make(forks: Forks, root: Path) -> list[Target]:
     )
     mispair("fix", judged / "audit", "--action", "weight", "-o", judged / "fixed")
     add(judged, "fixed/fix.patch fixed/pairs.csv", "fix --undo {}/fixed -o {}/out")
+
+    decided = root / "decided"
+    shutil.copytree(judged, decided)
+    log = DecisionLog(decided / "audit/decisions.jsonl", audit_identity(Verdicts.load(decided / "audit")), 60)
+    log.decide_all([{"pair": k, "answer": ("right", "wrong")[k % 2], "reviewer": "ann"} for k in range(12)])
+    mispair("review", decided / "audit", "--export", decided / "said.csv")
+    mispair("review", decided / "audit", "--export", decided / "said.json")
+    mispair("review", decided / "audit", "--export", decided / "said.parquet")
+    with_decisions = "--decisions {}/audit/decisions.jsonl -o {}/out"
+    add(decided, "audit/decisions.jsonl", "review {}/audit --status", f"fix {{}}/audit --action drop {with_decisions}")
+    for name in ("said.csv", "said.json", "said.parquet"):
+        add(decided, name, f"review {{}}/audit --import {{}}/{name}")
+
+    searched = root / "searched"
+    shutil.copytree(judged, searched)
+    mispair("index", searched / "run", "-o", searched / "index")
+    index = "manifest.json img_emb/img_emb_0.npy text_emb/text_emb_0.npy metadata/metadata_0.parquet"
+    asked = ("search {}/index --pair 3", "index {}/index --parquet {}/out.parquet")
+    add(searched, " ".join(f"index/{file}" for file in index.split()), *asked)
+    add(searched, "index/keys.npy index/manifest.json index/img_emb/img_emb_0.npy", "index {}/run -o {}/index")
+
+    pictures = root / "pictures"
+    write_colours(pictures, 24, 4)
+    shown = (pictures / "pairs.csv", "--images", pictures / "photos", "--encoder", "basic")
+    mispair("index", *shown, "-o", pictures / "index", cache=pictures / "cache")
+    mispair("embed", *shown, "-o", pictures / "features", cache=pictures / "cache")
+    again = "index {}/pairs.csv --images {}/photos --encoder basic -o {}/index"
+    kept = [file.relative_to(pictures) for file in sorted((pictures / "cache").rglob("*.*"))]
+    add(pictures, " ".join(map(str, kept)), again)
+    add(pictures, "index/centre.npy index/manifest.json", "search {}/index red", again)
+    embedded = "pairs.parquet features.npy features_ids.txt texts.npy joint.npy encoder.json"
+    add(
+        pictures,
+        " ".join(f"features/{file}" for file in embedded.split()),
+        "check {}/features",
+        "audit {}/features -o {}/out",
+    )
 
     grid = root / "grid"
     grid.mkdir()

@@ -15,7 +15,7 @@ from mispair.encoders import registry
 from mispair.errors import InputError
 from mispair.workflows import audit_pictures as audit_pictures_module
 from mispair.workflows.audit_pictures import audit_pictures
-from mispair.workflows.embed import encode_data
+from mispair.workflows.embed import encode_data, encode_jointly
 from mispair.workflows.embed_folder import embed
 from tests.colours import colour_encoder, write_colours
 from tests.data.picture_samples import write_tar
@@ -188,3 +188,13 @@ def test_a_folder_of_features_is_judged_as_its_pictures_are(raw: DataConfig, tmp
     files = EmbeddedFolder(tmp_path / "features")
     clean = DataConfig(path=str(tmp_path / "clean"), features=str(files.features_file), ids=str(files.ids_file))
     assert len(open_split(clean, "all")) == 96 - int(folder.is_mismatch_issue.sum())
+
+
+def test_a_damaged_list_of_names_in_the_cache_is_made_again(raw: DataConfig, tmp_path: Path) -> None:
+    before = encode_jointly(raw, HOW).config
+    assert before.features is not None
+    names = Path(before.features).with_name("joint_ids.txt")
+    good = names.read_bytes()
+    EmbeddedFolder(names.parent).ids_file.write_bytes(b"\xff\xfe\xc4")
+    assert encode_jointly(raw, HOW).config == before
+    assert names.read_bytes() == good

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from mispair.methods import METHODS
 from mispair.missing_path import does_not_exist
 from mispair.models import MODELS
 from mispair.nested_values import lay_over, parse_assignment
+from mispair.ordinary_file import read_ordinary
 from mispair.section_errors import first_complaint, names_at, sections_at
 from mispair.shipped_files import find_config
 from mispair.yaml_values import read_yaml
@@ -84,10 +84,8 @@ _NEAR = "relative_paths"  # a section beside those of RunConfig: the files of `d
 
 
 def _read(path: Path) -> dict[str, Any]:
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device could be read for ever
-        raise InputError(f"{path} is not an ordinary file; expected a configuration in YAML")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_ordinary(path).decode()
     except FileNotFoundError:
         raise InputError(f"{does_not_exist(path)}; expected a configuration in YAML") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -13,6 +13,7 @@ failed.csv           pictures that could not be had or encoded, and why; only wh
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ from typing import NamedTuple
 from mispair.atomic import write_atomically
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 FAILED = "failed.csv"
 
@@ -72,8 +74,9 @@ class EmbeddedFolder:
     def reasons(self) -> dict[str, str]:
         """Why each picture that failed did, by its name as failed.csv has it; nothing where there is no such file."""
         try:
-            with self.failed_file.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-                return {row["name"]: row["reason"] for row in csv.DictReader(file) if row.get("name")}
+            text = read_ordinary(self.failed_file, most=None).decode("utf-8", "surrogateescape")
+            rows = csv.DictReader(io.StringIO(text, newline=""))
+            return {row["name"]: row["reason"] for row in rows if row.get("name")}
         except (OSError, KeyError, csv.Error):
             return {}
 
@@ -86,7 +89,7 @@ class EmbeddedFolder:
         """What encoder.json says. Raises InputError where it is missing or damaged."""
         about = plain_file(self.about_file, "what made the features of a folder of mispair embed")
         try:
-            said = json.loads(about.read_text(encoding="utf-8"))
+            said = json.loads(read_ordinary(about))
             return MadeBy(str(said["encoder"]), said["output"] == "cells")
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"{about} is damaged; embed the data again") from None

@@ -23,6 +23,7 @@ from mispair.cache import cache_folder
 from mispair.data.features import FeatureStore
 from mispair.data.source import Source
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 _BLOCK_BYTES = 32_000_000
 _QUICK_BYTES = 32_000_000  # hashing less than this is quicker than keeping the result is worth
@@ -109,9 +110,9 @@ def _note(store: FeatureStore) -> Path | None:
 
 def _kept(note: Path) -> Examined | None:
     try:
-        content = json.loads(note.read_text(encoding="ascii"))
+        content = json.loads(read_ordinary(note))
         kept = Examined(str(content["hash"]), tuple(map(int, content["broken"])), int(content["broken_count"]))
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return kept if len(kept.hash) == 64 else None
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from mispair.atomic import write_text
 from mispair.encoders.protocol import Encoder, EncoderOutput
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 FORMAT = 1
 _KEY = 32
@@ -88,26 +89,32 @@ class EncodingTable:
             return None
         if not self._index:
             return np.empty(0, np.int64)
-        return np.fromfile(self.folder / "lengths.bin", "<i4", len(self)).astype(np.int64)
+        lengths = np.fromfile(self.folder / "lengths.bin", "<i4", len(self)).astype(np.int64)
+        if lengths.min() < 0 or lengths.max() > self.shape[0]:
+            raise self._damaged("lengths.bin holds what is no number of tokens")
+        return lengths
 
     def refresh(self) -> None:
         """Take in what another process has appended."""
         try:
-            with open(self.folder / "keys.bin", "rb") as file:
-                file.seek(len(self) * _KEY)
-                keys = file.read()
+            keys = read_ordinary(self.folder / "keys.bin", most=None)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise InputError(f"{self.folder}/keys.bin cannot be read ({error.strerror}); try another cache") from None
-        for start in range(0, len(keys) - _KEY + 1, _KEY):
-            self._index[keys[start : start + _KEY]] = len(self._index)
+            raise self._damaged(f"keys.bin cannot be read ({error.strerror})") from None
+        for start in range(len(self) * _KEY, len(keys) - _KEY + 1, _KEY):
+            self._index[keys[start : start + _KEY]] = start // _KEY
+        if len(self) < len(keys) // _KEY:  # one key twice: the rows behind it would be taken for others
+            raise self._damaged("keys.bin names a row twice")
         for name, width in self._files()[:-1]:
             if _size(self.folder / name) < len(self) * width:
-                raise InputError(f"{self.folder} is damaged: {name} is shorter than keys.bin says; delete the folder")
+                raise self._damaged(f"{name} is shorter than keys.bin says")
 
     def writing(self) -> CacheWriter:
         return CacheWriter(self)
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(f"{self.folder} is damaged: {why}; delete the folder, what it held is encoded again")
 
     def _files(self) -> list[tuple[str, int]]:
         """Each file and its bytes per row, in the order they are written."""
@@ -117,10 +124,10 @@ class EncodingTable:
     def _refuse_other(self) -> None:
         path = self.folder / "about.json"
         try:
-            stored = json.loads(path.read_text("utf-8"))
+            stored = json.loads(read_ordinary(path))
         except (FileNotFoundError, NotADirectoryError):
             return
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             stored = None
         if stored != self.about:
             raise InputError(f"{self.folder} is not a cache of this version of mispair; delete the folder")
@@ -202,7 +209,5 @@ def _write_all(file: int, data: bytes) -> None:
 
 
 def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+    """Bytes of an ordinary file; 0 for anything else."""
+    return path.stat().st_size if path.is_file() else 0

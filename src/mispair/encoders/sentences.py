@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,7 +58,7 @@ def read_pooling(folder: Path, name: str) -> Pooling:
 
 def _read(path: Path, name: str) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(read_ordinary(path))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 REMEDY = "pip install 'mispair[hub]'"
 _TOKENIZERS = (
@@ -153,7 +154,7 @@ def _present(folder: Path) -> list[str]:
 
 def _json(path: Path, name: str) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(read_ordinary(path))
     except FileNotFoundError:
         raise InputError(f"the encoder '{name}' is incomplete: put {path.name} into {path.parent}") from None
     except (OSError, ValueError, RecursionError):

@@ -15,6 +15,7 @@ from mispair.errors import InputError
 from mispair.experiments.spec import DataSetup, Evaluation, Row, Spec
 from mispair.methods import method_preset
 from mispair.models import model_preset
+from mispair.ordinary_file import read_ordinary
 from mispair.runtime.run_folder import RunFolder
 
 Status = Literal["new", "begun", "unscored", "finished", "changed"]
@@ -86,9 +87,9 @@ class Cell:
         if not self.ranks_more:
             return True
         try:
-            scored = json.loads((self.folder / GALLERIES).read_text(encoding="utf-8"))
+            scored = json.loads(read_ordinary(self.folder / GALLERIES))
             return [(one["split"], one["folds"]) for one in scored] == [(e.split, e.folds) for e in self.evaluate]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
 
     def _same(self) -> bool:

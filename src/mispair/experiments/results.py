@@ -11,6 +11,7 @@ from typing import Any
 
 from mispair.errors import InputError
 from mispair.experiments.grid import ABOUT, GALLERIES, Cell, same_noise
+from mispair.ordinary_file import read_ordinary
 from mispair.recall_keys import RECALLS
 from mispair.runtime.run_folder import RunFolder
 
@@ -75,7 +76,7 @@ def read_cell(folder: Path) -> CellResult | None:
         split = "test" if summary.get("test") else "dev"
         scored = [{"label": split, "metrics": summary[split]}]
         if (folder / GALLERIES).exists():
-            scored = json.loads((folder / GALLERIES).read_text(encoding="utf-8"))
+            scored = json.loads(read_ordinary(folder / GALLERIES))
         about, cost = _about(folder), summary["cost"]
         interval = summary.get("mismatch_rate_ci") or (None, None)
         return CellResult(
@@ -95,7 +96,7 @@ def read_cell(folder: Path) -> CellResult | None:
             seconds=float(summary["seconds"]),
             pairs=int(summary["data"]["pairs"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{run.summary_file} is damaged; remove that folder and run the experiment again") from None
 
 
@@ -119,7 +120,7 @@ def _finite(value: Any) -> float | None:
 
 def _about(folder: Path) -> dict[str, Any]:
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        about = json.loads(read_ordinary(folder / ABOUT))
+    except (OSError, ValueError, RecursionError):
         return {}
     return about if isinstance(about, dict) else {}

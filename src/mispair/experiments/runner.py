@@ -19,6 +19,7 @@ from mispair.experiments.results import noise_problems, read_cell
 from mispair.experiments.spec import Spec, parse_spec
 from mispair.experiments.workers import News, Workers
 from mispair.missing_path import does_not_exist, is_missing
+from mispair.ordinary_file import read_ordinary
 
 LOCK = ".lock"  # of a grid's folder: two grids in one would write into the same cells
 
@@ -114,13 +115,13 @@ def read_down(out: Path) -> dict[str, Any]:
     """What `experiment.json` in `out` holds, its spec checked. Raises InputError where it is missing or damaged."""
     path = out / "experiment.json"
     try:
-        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        values: dict[str, Any] = json.loads(read_ordinary(path))
         parse_spec(values["spec"], str(path))
     except (FileNotFoundError, NotADirectoryError):
         if is_missing(out):
             raise InputError(f"{does_not_exist(out)}; expected a folder of 'mispair experiments run'") from None
         raise InputError(f"{out} holds no experiment; 'mispair experiments run SPEC -o {out}' makes one") from None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{path} is damaged; run the experiment's command again, finished cells are kept") from None
     return values
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 from mispair.section import Section
 from mispair.shipped_files import homes
 from mispair.yaml_values import read_yaml
@@ -151,7 +152,7 @@ def load_spec(name: str) -> tuple[Spec, Path]:
     """The spec at a path, or by its name in `experiments/`; and the file."""
     path = _find(name)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_ordinary(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as an experiment: {error}") from None
     return parse_spec(read_yaml(text, str(path), "compare it with the files in experiments/"), str(path)), path

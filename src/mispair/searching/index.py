@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mispair.data.files.npy import open_array
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
+from mispair.ordinary_file import read_ordinary
 from mispair.searching.inverted import load_inverted, search_inverted
 from mispair.searching.metadata import Metadata
 from mispair.searching.nearest import Vectors, exact_nearest
@@ -194,7 +195,7 @@ def _manifest(folder: Path) -> Manifest:
     if not path.is_file():
         raise InputError(f"{folder} is not an index: it has no {MANIFEST} (mispair index RUN -o INDEX makes one)")
     try:
-        return Manifest.model_validate_json(path.read_bytes())
+        return Manifest.model_validate_json(read_ordinary(path))
     except (ValidationError, OSError):
         raise InputError(f"{path} is damaged or of another version of mispair; make the index again") from None
 

@@ -23,6 +23,7 @@ from mispair.cache import cache_folder
 from mispair.counted import counted
 from mispair.data.config import FEW_PAIRS, DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.files.npy import open_array
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.readers.picture_files import no_captions
@@ -159,8 +160,7 @@ def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) 
     encoded = encode_data(config, replace(encoding, cells=False, texts=True), tell)
     assert encoded.config.joint is not None
     joint = Path(encoded.config.joint)
-    ids = EmbeddedFolder(joint.parent).ids_file.read_text(encoding="utf-8")
-    write_text(joint.with_name("joint_ids.txt"), ids)
+    write_text(joint.with_name("joint_ids.txt"), "".join(f"{name}\n" for name in encoded.kept.image_ids or ()))
     config = encoded.config.model_copy(update={"features": str(joint), "joint": None})
     return replace(encoded, config=config)
 
@@ -283,7 +283,7 @@ def _write_joint(encoder: Encoder, features: Path) -> Path:
     """The pictures of a file of vectors in the space of the encoder's texts, beside it."""
     joint = EmbeddedFolder(features.parent).joint_file
     if not joint.exists():
-        vectors = np.load(features, mmap_mode="r", allow_pickle=False)
+        vectors = open_array(features, "vectors of pictures")
         blocks = [encoder.in_text_space(np.array(vectors[k : k + _ROWS])) for k in range(0, len(vectors), _ROWS)]
         write_atomically(joint, partial(_save, blocks))
     return joint

@@ -19,6 +19,7 @@ from mispair.data.files.npy import open_array
 from mispair.data.files.reading import plain_file, read_bytes
 from mispair.data.source import Source
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,8 +111,8 @@ def _read(folder: Path) -> _EmbeddedShard:
     path = plain_file(folder / NAME, "what a shard of an embedding says of itself")
     about_file = plain_file(EmbeddedFolder(folder).about_file, "what made a shard of an embedding")
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        about = json.loads(about_file.read_text(encoding="utf-8"))
+        said = json.loads(read_ordinary(path))
+        about = json.loads(read_ordinary(about_file))
         read = _EmbeddedShard(folder, dict(about), int(said["shard"]), int(said["of"]), str(said["data"]))
         if not all(type(about[name]) is int for name in _COUNTS) or not 1 <= read.shard <= read.of <= _MOST_SHARDS:
             raise ValueError

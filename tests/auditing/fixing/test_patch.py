@@ -228,3 +228,20 @@ def test_more_files_than_a_patch_can_name_are_refused_when_it_is_written(
     monkeypatch.setattr(patches, "_MOST_JSON", 300)
     with pytest.raises(InputError, match="4 files are more than a patch can name"):
         write_patch(before, after, ["t.txt", "a.npy", "p.parquet", "gone.bin"], ABOUT)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_more_names_than_a_fix_writes_are_refused_before_they_are_judged(
+    folders: tuple[Path, Path], tmp_path: Path, inside: bool
+) -> None:
+    _, after = folders
+    with zipfile.ZipFile(after / NAME) as archive:
+        listing, blob = archive.read("patch.json").decode(), archive.read("blob")
+    end = -2 if inside else -1
+    names = "".join(f',"{k:x}":{{}}' for k in range(600_000))
+    with zipfile.ZipFile(after / NAME, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("blob", blob)
+        archive.writestr("patch.json", listing[:end] + names + listing[end:])
+    (tmp_path / "back").mkdir()
+    with pytest.raises(InputError, match="names more pieces than a fix writes"):
+        revert(after, tmp_path / "back")

@@ -1,5 +1,7 @@
 """Captions as token ids, as Noise of Web has them: a tiny made-up copy."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,11 @@ def test_a_line_of_words_among_numbers_is_named(folder):
 def test_an_empty_caption_stays_empty(folder):
     (folder / "train_caps.txt").write_text("\n".join(["1,8,2", "", "1,2", "5", "1,9,2"]) + "\n")
     assert list(open_source(DataConfig(path=str(folder)), "train").captions) == ["8", "", "", "5", "9"]
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_in_place_of_captions_is_refused(folder):
+    (folder / "train_caps.txt").unlink()
+    os.mkfifo(folder / "train_caps.txt")
+    with pytest.raises(InputError, match=r"train_caps\.txt is not an ordinary file"):
+        open_source(DataConfig(path=str(folder)), "train")

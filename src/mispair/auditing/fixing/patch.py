@@ -35,6 +35,7 @@ VERSION = 1
 _PIECE = 1 << 20
 _MOST_JSON = 128 << 20
 _MOST_SEGMENTS = 2_000_000  # of a patch: each takes a hundred bytes of memory when it is read
+_MOST_NAMES = 500_000  # values with a name, three of each file: every wrong one costs a kilobyte when it is refused
 _MOST_RATIO = 200  # to which captions and features are never packed; only a bomb is
 _SMALL = 64 << 20  # bytes that may be packed as well as they like
 _LINES = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".token")
@@ -72,7 +73,7 @@ def write_patch(before: Path, after: Path, names: list[str], about: dict[str, An
                 files[name] = _segments(before / name, after / name, blob, left)
                 left -= max(0, len(files[name]["segments"]) - 2)
         content = json.dumps({"version": VERSION, **about, "files": files})
-        if len(content) > _MOST_JSON:
+        if len(content) > _MOST_JSON or content.count(":") > _MOST_NAMES:
             raise InputError(f"{counted(len(names), 'file')} are more than a patch can name; fix them in parts")
         archive.writestr(_entry("patch.json"), content)
 
@@ -124,12 +125,16 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Patch:
         raise InputError(f"{path} unpacks to far more than a fix writes; it is not one of ours")
     with archive.open(listing) as stream:
         content = stream.read(_MOST_JSON + 1)
-    if content.count(b"[") > _MOST_SEGMENTS + content.count(b"{"):  # before they are built; a file has a list of them
+    many = content.count(b"[") > _MOST_SEGMENTS + content.count(
+        b"{"
+    )  # before they are built; a file has a list of them
+    if many or content.count(b":") > _MOST_NAMES:
         raise InputError(f"{path} names more pieces than a fix writes; it is not one of ours")
     try:
         patch = Patch.model_validate_json(content)
     except ValidationError as error:
-        if any(complaint["loc"] == ("version",) for complaint in error.errors(include_input=False)):
+        few = error.error_count() < 100
+        if few and any(complaint["loc"] == ("version",) for complaint in error.errors(include_input=False)):
             raise InputError(f"{path} was written by another version of mispair; undo it with that one") from None
         raise
     for name in patch.files:

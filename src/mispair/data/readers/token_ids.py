@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.captions import find_captions
+from mispair.data.files.reading import plain_file
 from mispair.data.readers.precomp import PrecomputedFolder, list_splits
 from mispair.data.source import Source
 from mispair.errors import InputError
@@ -50,9 +51,9 @@ def framed(path: Path) -> bool:
 def _holds_ids(path: Path) -> bool:
     """Whether the first lines are lists of numbers; one number alone may be a caption."""
     try:
-        with open(path, "rb") as file:
+        with plain_file(path, "captions").open("rb") as file:
             head = file.read(_LOOKED_AT)
-    except OSError:
+    except (OSError, InputError):
         return False  # whoever opens it says what is wrong
     lines = head.decode("utf-8", "replace").splitlines()
     if len(head) == _LOOKED_AT:
