@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 import mispair
+from mispair.auditing.facts import _FACTS, read_facts
 from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from tests.auditing.planted import planted
@@ -144,3 +146,16 @@ def test_damaged_bytes_cost_one_sentence_or_nothing(found, tmp_path):
                 continue
             assert 0 <= again.p_mismatch.min() <= again.p_mismatch.max() <= 1
         (tmp_path / name).write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", ["damage", "not_sought"])
+def test_a_long_list_of_nonsense_costs_one_complaint(found, tmp_path, name):
+    """One for every entry would fill the memory."""
+    found.save(tmp_path)
+    facts = json.loads((tmp_path / "audit.json").read_text())
+    with pytest.raises(ValidationError) as complaints:
+        _FACTS.validate_json(json.dumps(facts | {name: [0] * 1000}))
+    assert complaints.value.error_count() == 1
+    (tmp_path / "audit.json").write_text(json.dumps(facts | {name: [0] * (3 << 20)}))
+    with pytest.raises(InputError, match="audit.json"):
+        read_facts(tmp_path / "audit.json")

@@ -50,4 +50,4 @@ def test_counted_by_hand(verdicts: Verdicts) -> None:
     column = judged.table["proposal_true"].to_pylist()
     assert [column[k] for k in (0, 1, 4, 9, 10)] == [True, False, None, False, None]
     assert judged.table["truth_mismatched"].to_pylist() == [k < 6 for k in range(PAIRS)]
-    assert "For 5 of the images" in verdicts.summary()
+    assert "5 with a caption in the set that scores better" in repr(verdicts)

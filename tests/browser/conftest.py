@@ -66,6 +66,7 @@ def open_page(chromium):
 
     def _open(address, width=1280, height=900, scheme="light"):
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context.set_default_timeout(60_000)  # a busy machine is slow, not wrong
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))

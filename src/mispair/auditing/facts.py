@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
 from mispair.data.files.reading import read_bytes
 from mispair.errors import InputError
 
 VERSION = 2
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 4 << 20
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0)]
@@ -55,7 +55,7 @@ class Damage:
     count: Count
     evidence: str
     remedy: str
-    pairs: tuple[Count, ...] = ()  # the first 50 it concerns
+    pairs: Annotated[tuple[Count, ...], FailFast()] = ()  # the first 50 it concerns
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class RematchTrial:
     true: Share  # of these, those whose own caption was proposed
     by_mistake: Share  # of pairs whose own caption was taken away, those that got a proposal
     present: Share  # of the mismatched pairs of the data, those whose right caption is in the set, estimated
-    weights: tuple[float, ...]  # levels of the weight of a proposal
-    true_at: tuple[Share, ...]  # the share of true proposals at each of them, never falling
+    weights: Annotated[tuple[float, ...], FailFast()]  # levels of the weight of a proposal
+    true_at: Annotated[tuple[Share, ...], FailFast()]  # the share of true proposals at each of them, never falling
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Facts:
     run: str | None
     data: Origin  # path, split, format, hash, and what is needed to open it again
     mixture: Histogram = field(repr=False)  # evidence, edges, counts, matched, mismatched
-    damage: tuple[Damage, ...] = ()
-    not_sought: tuple[str, ...] = ()  # kinds of damage that nobody looked for
+    damage: Annotated[tuple[Damage, ...], FailFast(), Field(max_length=len(KINDS))] = ()
+    not_sought: Annotated[tuple[str, ...], FailFast()] = ()  # kinds of damage that nobody looked for
     rematch: RematchTrial | None = None
     truth: dict[str, float] | None = None
     seconds: float = 0.0
