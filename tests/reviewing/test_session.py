@@ -1,5 +1,8 @@
 """A whole review: what is shown is blind, answers land on disk in order, the estimate follows, a restart goes on."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from mispair.errors import InputError
@@ -131,6 +134,13 @@ def test_flags_of_another_audit_and_half_a_line_are_passed_over(session, audited
     assert again.shown("ann").pair == 100
     again.flag(8)
     assert [ReviewSession(tmp_path, audited[0]).shown("ann", k).pair for k in range(2)] == [100, 8]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_folder_or_a_pipe_in_place_of_the_flags_is_refused_before_anybody_begins(audited, tmp_path, make):
+    make(tmp_path / "flagged.jsonl")
+    with pytest.raises(InputError, match=r"flagged\.jsonl is not an ordinary file.*move it away"):
+        ReviewSession(tmp_path, audited[0])
 
 
 def test_what_is_left_counts_pairs_not_controls_and_not_what_others_did(session):

@@ -240,7 +240,9 @@ def _header(path: Path, line: bytes) -> _DecisionsHeader:
     try:
         return _DecisionsHeader.model_validate_json(line)
     except ValidationError:
-        raise InputError(f"{path} is not a decisions file of this version of mispair") from None
+        raise InputError(
+            f"{path} is not a decisions file of this version of mispair; move it away and review again"
+        ) from None
 
 
 def _entry(path: Path, number: int, line: bytes, pairs: int) -> Decision | _Undo:

@@ -46,7 +46,9 @@ class FlagLog:
 
 
 def _read(path: Path, audit: str) -> list[int]:
-    if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not an ordinary file, so no flagged pair could be kept there; move it away")
+    if not path.exists() or path.stat().st_size > _MOST_BYTES:
         return []
     pairs = []
     for line in path.read_bytes().splitlines():
