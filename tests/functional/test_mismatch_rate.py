@@ -90,6 +90,14 @@ def test_matched_pairs_that_look_mismatched_are_allowed_for():
     assert wrong[sure].mean() >= 0.95 if sure.any() else True
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.3])
+def test_a_judge_that_looks_perfect_allows_for_captions_that_say_nothing(rate):
+    """How well the other pairs are told apart says nothing of the five in a hundred whose captions describe nothing."""
+    found, _, wrong = judged(rate, 3.0, 4001, opaque=0.05)
+    assert found.low <= wrong.mean() <= found.high
+    assert found.high - found.low < 0.15
+
+
 def test_certain_pairs_are_wrong():
     found, scores, wrong = judged(0.6, 3.2, 6007)
     sure = found.p_mismatch(scores) >= 0.99

@@ -10,7 +10,7 @@ Two things nobody can know from the scores alone, and the interval holds both. H
 every member of the family that explains the scores counts, by its likelihood (a posterior on a grid, flat in the rate,
 the mean strength and the rest). And which matched pairs look exactly like mismatched ones, a caption that describes
 nothing for instance: their share among the matched has an exponential prior whose mean is `_OPAQUE` times what the
-judge lacks to AUROC 1, and for the interval a hundredth at least.
+judge lacks to AUROC 1, and for the interval .03 at least.
 The rate asked for is that of these very pairs, not of a population they were drawn from: given a member of the family
 every pair has a probability, and the rate varies around their mean as far as single pairs are open. A judge that leaves
 none open gives a narrow interval however few the pairs are.
@@ -45,7 +45,7 @@ _NARROWING = (0.0, 0.1, 0.2)  # s = 1 - this * mean d
 _NARROWEST = 0.5
 _OPAQUE = 0.25
 _FEWEST_OPAQUE = 0.002
-_FEWEST_OPAQUE_INTERVAL = 0.01  # few sets are without captions that describe nothing, however good the judge
+_FEWEST_OPAQUE_INTERVAL = 0.03  # few sets are without captions that describe nothing, however good the judge
 _OPAQUE_SHARES = np.linspace(0.0, 5.0, 26)  # in units of their mean
 _COARSE = 3000.0
 _COARSE_INTERVAL = 1500.0
