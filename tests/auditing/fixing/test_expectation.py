@@ -8,7 +8,7 @@ import pytest
 
 from mispair.auditing.facts import RematchTrial
 from mispair.auditing.fixing.actions import plan_fix
-from mispair.auditing.fixing.expectation import advise, expect
+from mispair.auditing.fixing.expectation import Expectation, advise, expect, recommended
 from mispair.auditing.verdicts import Verdicts
 from tests.report.samples import audit_of
 
@@ -40,6 +40,13 @@ def test_rematching_by_hand() -> None:
 def test_the_better_action_is_recommended() -> None:
     assert advise(tried(0.2)).endswith("Recommended: --action drop.")
     assert advise(tried(1.0)).endswith("Recommended: --action rematch.")
+
+
+def test_a_few_captions_that_do_not_fit_are_not_recommended_because_the_set_is_large() -> None:
+    few = Expectation("rematch", 1493, 0.024, 5, 0.04)
+    dropped = Expectation("drop", 1488, 0.021, 0, None)
+    assert recommended(dropped, few) == "drop"
+    assert recommended(dropped, replace(few, true=0.8)) == "rematch"
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:

@@ -70,6 +70,10 @@ def advise(verdicts: Verdicts) -> str:
 
 
 def recommended(drop: Expectation, rematch: Expectation) -> str:
-    """Rematching keeps more pairs; it is worth that where it leaves hardly more wrong ones."""
-    known = drop.wrong is not None and rematch.wrong is not None and rematch.replaced
-    return "rematch" if known and (rematch.wrong or 0.0) <= (drop.wrong or 0.0) + _WORTH else "drop"
+    """Rematching keeps more pairs; it is worth that where most new captions fit and hardly more pairs are wrong.
+
+    The second alone would let a few captions that do not fit into a large set, where they hardly count.
+    """
+    if drop.wrong is None or rematch.wrong is None or rematch.true is None:
+        return "drop"
+    return "rematch" if rematch.true > 0.5 and rematch.wrong <= drop.wrong + _WORTH else "drop"
