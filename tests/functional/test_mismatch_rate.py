@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mispair.errors import InputError
+from mispair.functional import mismatch_rate
 from mispair.functional.detection import auroc, calibration_error
 from mispair.functional.mismatch_rate import (
     _EDGES,
@@ -96,6 +97,14 @@ def test_a_judge_that_looks_perfect_allows_for_captions_that_say_nothing(rate):
     found, _, wrong = judged(rate, 3.0, 4001, opaque=0.05)
     assert found.low <= wrong.mean() <= found.high
     assert found.high - found.low < 0.15
+
+
+def test_allowing_for_captions_that_say_nothing_widens_the_interval_downwards_only(monkeypatch):
+    widened = [judged(rate, 3.0, 4001)[0] for rate in (0.1, 0.4, 0.8)]
+    monkeypatch.setattr(mismatch_rate, "_FEWEST_OPAQUE_LOW", mismatch_rate._FEWEST_OPAQUE)
+    before = [judged(rate, 3.0, 4001)[0] for rate in (0.1, 0.4, 0.8)]
+    assert [found.high for found in widened] == [found.high for found in before]
+    assert all(a.low < b.low for a, b in zip(widened, before, strict=True))
 
 
 def test_certain_pairs_are_wrong():

@@ -10,7 +10,7 @@ Two things nobody can know from the scores alone, and the interval holds both. H
 every member of the family that explains the scores counts, by its likelihood (a posterior on a grid, flat in the rate,
 the mean strength and the rest). And which matched pairs look exactly like mismatched ones, a caption that describes
 nothing for instance: their share among the matched has an exponential prior whose mean is `_OPAQUE` times what the
-judge lacks to AUROC 1, and for the interval .03 at least.
+judge lacks to AUROC 1, and for the low end of the interval .03 at least.
 The rate asked for is that of these very pairs, not of a population they were drawn from: given a member of the family
 every pair has a probability, and the rate varies around their mean as far as single pairs are open. A judge that leaves
 none open gives a narrow interval however few the pairs are.
@@ -45,7 +45,7 @@ _NARROWING = (0.0, 0.1, 0.2)  # s = 1 - this * mean d
 _NARROWEST = 0.5
 _OPAQUE = 0.25
 _FEWEST_OPAQUE = 0.002
-_FEWEST_OPAQUE_INTERVAL = 0.03  # few sets are without captions that describe nothing, however good the judge
+_FEWEST_OPAQUE_LOW = 0.03  # at the low end: few sets have no captions that describe nothing, however good the judge
 _OPAQUE_SHARES = np.linspace(0.0, 5.0, 26)  # in units of their mean
 _COARSE = 3000.0
 _COARSE_INTERVAL = 1500.0
@@ -108,12 +108,15 @@ def estimate_from_counts(scores: Floats, pairs: NDArray[np.int64], design_effect
     share = np.bincount(np.searchsorted(_EDGES, scores), pairs, len(_EDGES) + 1) / total
     independent = total / design_effect
     best = _posterior(share, independent, _COARSE, _FEWEST_OPAQUE)
-    low, high = _interval(_posterior(share, independent, _COARSE_INTERVAL, _FEWEST_OPAQUE_INTERVAL))
+    few, more = (
+        _interval(_posterior(share, independent, _COARSE_INTERVAL, fewest))
+        for fewest in (_FEWEST_OPAQUE, _FEWEST_OPAQUE_LOW)
+    )
     rate = float(best.rates @ _RATES)
     return MismatchEstimate(
         rate=rate,
-        low=min(low, rate),
-        high=max(high, rate),
+        low=min(few[0], more[0], rate),
+        high=max(few[1], more[1], rate),
         separation=best.separation,
         scores=np.concatenate([_EDGES[:1], (_EDGES[:-1] + _EDGES[1:]) / 2, _EDGES[-1:]]),
         p=_never_falling(best.p),
