@@ -34,7 +34,7 @@ class NumberEncoder:
         self.vectors = vectors
 
     def encode_text(self, text):
-        numbers = [int(word) for word in text.split() if word.isdigit() and int(word) < PAIRS]
+        numbers = [int(word) for word in text.split() if word.isdecimal() and len(word) < 9 and int(word) < PAIRS]
         unknown = tuple(word for word in text.split() if not word.isdigit())
         vector = self.vectors[numbers].sum(0) if numbers else np.zeros(WIDTH, np.float32)
         return TextQuery(vector, unknown)
