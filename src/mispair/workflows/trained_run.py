@@ -139,16 +139,17 @@ class TrainedRun:
         """Encode texts.
 
         Args:
-            texts: captions as strings where the run was trained on words or on an encoder's vectors of captions, else
-                features (n, F') or (n, L, F').
+            texts: captions as strings, a list or a column of any library, where the run was trained on words or on an
+                encoder's vectors of captions, else features (n, F') or (n, L, F').
         """
-        if not isinstance(texts, str) and not len(texts):
+        texts = _rows([texts] if isinstance(texts, str) else texts)
+        if not len(texts):
             raise InputError("texts holds nothing to encode; expected at least one")
-        if not isinstance(texts, str) and not isinstance(texts[0], str):
+        if isinstance(texts, FeatureStore | PreparedPictures) or not isinstance(texts[0], str):
             if self.vocabulary is not None:
                 raise InputError(f"{self.folder} was trained on captions: give strings, not features")
             return self._encode(_store(texts, "texts"), "texts")
-        captions = [texts] if isinstance(texts, str) else [str(text) for text in texts]
+        captions = [str(text) for text in texts]
         if self.config.data.live:
             return self._encode(TokenStore.of_ids(pieces_of_captions(self.config.data, captions), 0), "texts")
         if self.vocabulary is None:
@@ -240,6 +241,20 @@ def _refuse_other_words(run: RunFolder, vocabulary: Vocabulary | None, about: di
         )
 
 
+def _rows(texts: Any) -> Any:
+    """Texts or features by their position; a column of another library may have an index of its own."""
+    if isinstance(texts, FeatureStore | PreparedPictures | Tensor):
+        return texts
+    if hasattr(texts, "to_pylist"):  # pyarrow
+        return texts.to_pylist()
+    if hasattr(texts, "__array__") and np.ndim(texts):
+        return np.asarray(texts)
+    try:
+        return list(texts)
+    except TypeError:
+        raise InputError(f"texts must be captions or features, got {type(texts).__name__}") from None
+
+
 def _store(values: Any, name: str) -> FeatureStore | PreparedPictures:
     if isinstance(values, FeatureStore | PreparedPictures):
         return values
@@ -251,6 +266,8 @@ def _store(values: Any, name: str) -> FeatureStore | PreparedPictures:
         raise InputError(f"{name} must be numbers, (n, width) or (n, regions, width)") from None
     if array.ndim not in (2, 3):
         raise InputError(f"{name} must have shape (n, width) or (n, regions, width), got {array.shape}")
+    if not array.size:
+        raise InputError(f"{name} holds nothing to encode; expected at least one")
     wrong = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(1))
     if wrong.size:
         raise InputError(f"{name} must be finite, but row {wrong[0]} holds NaN or infinity")
