@@ -35,7 +35,7 @@ from mispair.encoders.pipeline import (
     PictureItem,
     encode_pictures,
     encode_texts,
-    look_at_pictures,
+    find_undecodable,
     write_failed,
 )
 from mispair.encoders.protocol import Encoder
@@ -212,8 +212,8 @@ def _encode_pictures(
     keys: Sequence[bytes | None] | None = None
     how: dict[str, Any] = {"total": len(pictures), "batch": encoding.batch, "workers": encoding.workers}
     if config.missing == "refuse":  # one broken picture is the end: known before hours of encoding, not after them
-        looking = _teller(tell, "looking at pictures", len(pictures))
-        keys, failed = look_at_pictures(encoder, _items(pictures), cache_folder(), outputs, **how, tell=looking)
+        tell_decoding = _teller(tell, "looking at pictures", len(pictures))
+        keys, failed = find_undecodable(encoder, _items(pictures), cache_folder(), outputs, **how, tell=tell_decoding)
         _refuse_failed(config, failed, len(pictures))
     encoding_pictures = _teller(tell, "encoding pictures", len(pictures))
     return encode_pictures(encoder, _items(pictures, keys), cache_folder(), outputs, **how, tell=encoding_pictures)
