@@ -76,6 +76,10 @@ OWNERS = {
     "runtime/run_folder.py": "config.yaml metrics.json metrics.jsonl split.parquet state.pt alignment.json",
     "auditing/audit_folder.py": "audit.json audit.parquet look.csv",
     "data/embedded_folder.py": "encoder.json texts.npy failed.csv",
+    "reviewing/decisions.py": "decisions.jsonl",
+    "reviewing/flags.py": "flagged.jsonl",
+    "auditing/fixing/patch.py": "fix.patch",
+    "workflows/embed_shards.py": "shard.json",
 }
 
 

@@ -28,6 +28,7 @@ from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.source import Source
+from mispair.data.splits import refuse_left_out
 from mispair.encoders.pipeline import (
     EncodingProgress,
     Encodings,
@@ -197,10 +198,7 @@ def open_raw(config: DataConfig) -> Source:
         raise InputError(
             f"{config.path} names no pictures that were found; expected some to encode, so say where they are: --images"
         )
-    if config.missing == "refuse":
-        for finding in source.findings:
-            if finding.left_out:
-                raise InputError(finding.text)
+    refuse_left_out(config, source)
     return source
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.config.load import load_config
 from mispair.config.schema import RunConfig
@@ -24,14 +24,12 @@ from mispair.errors import InputError
 from mispair.pictures.given import is_picture, picture_bytes
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
-from mispair.retrieval.scoring import Precision, encode_images, encode_texts, score_grid
+from mispair.retrieval.scoring import Precision, encode_images, encode_texts, read_batches, score_grid
 from mispair.runtime.run_folder import RunFolder
 from mispair.types import Encoded
 from mispair.workflows.best_models import load_models
 from mispair.workflows.networks import Network
 from mispair.workflows.raw_inputs import caption_vectors, picture_features, pieces_of_captions, reads_captions
-
-_BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,23 +194,13 @@ class TrainedRun:
         encode = encode_images if side == "images" else encode_texts
         parts, vectors = [], []
         for model in self.models:
-            assert isinstance(model, nn.Module)
-            device = next(model.parameters(), torch.empty(0)).device
-            encoded = encode(model, _batches(store, device))
+            encoded = encode(model, read_batches(model, partial(gather, store), np.arange(len(store))))
             parts.append(encoded)
             with torch.no_grad():
                 pooled: Tensor = (model.pool_images if side == "images" else model.pool_texts)(encoded)
             vectors.append(pooled.float().cpu())
         joined = torch.cat(vectors, 1) / len(vectors) ** 0.5  # products of these are the mean of the products
         return EncodedItems(tuple(parts), np.asarray(joined.numpy()))
-
-
-def _batches(
-    store: FeatureStore | PreparedPictures | TokenStore, device: torch.device
-) -> Iterator[tuple[Tensor, Tensor]]:
-    for start in range(0, len(store), _BATCH):
-        values, mask = gather(store, np.arange(start, min(start + _BATCH, len(store))))
-        yield values.to(device), mask.to(device)
 
 
 def load_run(
