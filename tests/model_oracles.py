@@ -209,9 +209,9 @@ def imram_scores(model: nn.Module, images: list[Tensor], texts: list[Tensor]) ->
             words = text[None].expand(len(regions), -1, -1)
             score = regions.new_zeros(len(regions))
             if model.mode in ("text", "full"):
-                score = score + imram_direction(model.memory["text"], words, regions, **asdict(model.looks))
+                score = score + imram_direction(model.memory["text"], words, regions, **asdict(model.matching))
             if model.mode in ("image", "full"):
-                score = score + imram_direction(model.memory["image"], regions, words, **asdict(model.looks))
+                score = score + imram_direction(model.memory["image"], regions, words, **asdict(model.matching))
             parts.append(score)
         columns.append(torch.cat(parts))
     return torch.stack(columns, 1)

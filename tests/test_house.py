@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -74,6 +76,10 @@ OWNERS = {
     "runtime/run_folder.py": "config.yaml metrics.json metrics.jsonl split.parquet state.pt alignment.json",
     "auditing/audit_folder.py": "audit.json audit.parquet look.csv",
     "data/embedded_folder.py": "encoder.json texts.npy failed.csv",
+    "reviewing/decisions.py": "decisions.jsonl",
+    "reviewing/flags.py": "flagged.jsonl",
+    "auditing/fixing/patch.py": "fix.patch",
+    "workflows/embed_shards.py": "shard.json",
 }
 
 
@@ -108,6 +114,55 @@ def test_every_file_that_is_named_exists() -> None:
         if not (ROOT / (match[1] or f"src/mispair/{match[2]}")).is_file()
     }
     assert missing <= {"CONTRIBUTING.md: src/mispair/models/x.py"}  # the one that a reader is to write
+
+
+def test_what_the_documents_import_is_there() -> None:
+    """Whoever copies a block of Python from the documents gets no ImportError."""
+    blocks = [block for path in PROSE for block in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.S)]
+    imports = [
+        (node.module or "", alias.name)
+        for block in blocks
+        for node in ast.walk(ast.parse(textwrap.dedent(block)))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mispair")
+        for alias in node.names
+    ]
+    assert len(imports) > 8
+    assert not [(module, name) for module, name in imports if not hasattr(importlib.import_module(module), name)]
+
+
+def test_every_function_that_the_documents_name_is_there() -> None:
+    """`functional.transport.partial_transport` and the like: a module, or a name in one."""
+    named = re.compile(r"`((?:functional|methods|models|retrieval|mispair)\.[\w.]*\w)[`(]")
+    names = {name for path in PROSE for name in named.findall(path.read_text(encoding="utf-8"))}
+    names -= {name for name in names if re.search(r"\.(py|md|html|methods|models|encoders)$", name)}
+    assert len(names) > 60
+    assert not [name for name in sorted(names) if not _is_there(f"mispair.{name.removeprefix('mispair.')}")]
+
+
+def _is_there(name: str) -> bool:
+    """Whether a dotted name leads to a module or to something in one."""
+    held = importlib.import_module("mispair")
+    parts = name.split(".")
+    for count, part in enumerate(parts[1:], 2):
+        if not hasattr(held, part):
+            try:
+                importlib.import_module(".".join(parts[:count]))
+            except ImportError:
+                return False
+        held = getattr(held, part)
+    return True
+
+
+def test_hand_written_gradients_name_the_slow_version_that_proves_them() -> None:
+    oracles = {node.name for node in _nodes(ROOT / "tests/model_oracles.py") if isinstance(node, ast.FunctionDef)}
+    kernels = ROOT / "src/mispair/models/kernels"
+    for path in sorted(kernels.parent.rglob("*.py")):
+        about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        said = re.search(r"The slow versions? that proves? it: (.*?) ?in\s+tests/model_oracles\.py", about, re.S)
+        named = set(re.findall(r"`(\w+)`", said[1])) if said else set()
+        assert named <= oracles, path
+        backwards = any(isinstance(node, ast.FunctionDef) and "backward" in node.name for node in _nodes(path))
+        assert named or path.parent != kernels or not backwards, path
 
 
 def test_the_extras_are_known_to_the_doctor_and_run_by_every_check() -> None:

@@ -49,3 +49,5 @@ def test_an_audit_without_training(tmp_path: Path) -> None:
     assert len({verdict.pair for verdict in verdicts.worst(8)} & set(range(8))) >= 6
     with pytest.raises(InputError, match="none.*does not exist"):
         mp.audit_pictures(table, images=tmp_path / "none", encoder=colour_encoder())
+    with pytest.raises(InputError, match="scenes brings its features: train on it and judge it with the run"):
+        mp.audit_pictures("scenes", encoder=colour_encoder())

@@ -14,7 +14,7 @@ TABLE = pa.table({"id": [7, None], "vector": [[1.0, 2.0], [3.0, 4.0]]})
 
 
 def test_a_column_is_picked_by_its_name() -> None:
-    assert as_texts(pick_column(TABLE, "id", "image_ids")) == ["7", ""]
+    assert as_texts("image_ids", pick_column(TABLE, "id", "image_ids")) == ["7", ""]
     assert as_array("images", pick_column(TABLE, "vector", "images")).tolist() == [[1, 2], [3, 4]]
     assert pick_column({"id": [7, 8]}, "id", "image_ids") == [7, 8]
     with pytest.raises(InputError, match="images: the table has no column 'image'; its columns are id, vector"):

@@ -142,3 +142,24 @@ def test_files_beside_a_table_get_its_names_and_captions(tmp_path):
 def test_no_embeddings_at_all_are_refused_in_a_sentence(nothing):
     with pytest.raises(InputError, match=r"image_embeddings .*one vector per pair"):
         mispair.quick_audit(nothing, np.empty((0, 8)))
+
+
+@pytest.mark.parametrize("as_given", [torch.tensor, np.array, list, pa.array])
+def test_ids_and_captions_of_any_library_are_shown_as_they_read(as_given):
+    a, b, *_ = planted(pairs=101)
+    ids, captions = np.arange(101), [f"caption {k}" for k in range(101)]
+    found = mispair.quick_audit(a, b, image_ids=as_given(ids), captions=np.array(captions, "S"))
+    assert (found[7].image_id, found[7].caption) == ("7", "caption 7")
+
+
+@pytest.mark.parametrize("no_column", [5, {"a": 1}])
+def test_captions_that_are_no_column_are_refused_in_a_sentence(no_column):
+    a, b, *_ = planted(pairs=101)
+    with pytest.raises(InputError, match="captions must be one text per pair, got"):
+        mispair.quick_audit(a, b, captions=no_column)
+
+
+def test_a_sparse_tensor_is_refused_in_a_sentence():
+    a, b, *_ = planted(pairs=101)
+    with pytest.raises(InputError, match="image_embeddings is sparse; expected a dense tensor"):
+        mispair.quick_audit(torch.from_numpy(a).to_sparse(), b)

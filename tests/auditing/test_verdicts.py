@@ -55,6 +55,13 @@ def test_parquet_and_csv(found, tmp_path):
         found.to_csv(tmp_path / "a.csv" / "b.csv")
 
 
+@pytest.mark.parametrize("rows", [[1, 2], np.array([True] * 211), 1.5, None])
+def test_several_rows_at_once_have_a_way_of_their_own(found, rows):
+    with pytest.raises(TypeError, match="is a pair by its row, or a slice; for a choice of rows take verdicts.table"):
+        found[rows]
+    assert found[np.int64(3)] == found[3]
+
+
 def test_worst_first(found):
     assert [row.p_mismatch for row in found.worst(7)] == sorted(found.p_mismatch, reverse=True)[:7]
     assert len(found.worst(10**6)) == len(found)

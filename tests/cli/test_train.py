@@ -144,6 +144,7 @@ def test_mistakes_get_one_sentence_and_write_nothing(whole, tmp_path, monkeypatc
         (["train", "--resume", tmp_path], "is not a run folder"),
         (["train", "--resume", whole, "--epochs", "9"], "--resume goes on with a run as it was"),
         (["train", "--config", tmp_path / "none.yaml"], "does not exist"),
+        (["train", "-c", whole / "config.yaml", "--encoder", "basic"], "encode the pictures of data: name the data"),
         (["train", "--set", "engine.precision=fp16"], "fp16 needs a CUDA device"),
         (["train", "--set", "train.batch_size=100000"], "fewer than one batch of 100000"),
         (["evaluate", tmp_path], "is not a run folder"),

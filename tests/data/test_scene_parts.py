@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mispair.data.scenes import grammar, looks
+from mispair.data.scenes import appearance, grammar
 from mispair.data.scenes.grammar import ANY, RELATIONS, Claim, holds, word
 from mispair.data.scenes.world import MOST_OBJECTS, Dice, sample
 
@@ -92,7 +92,7 @@ def test_count_background_and_relation_are_said_where_they_are_claimed(seed: int
 )
 def test_every_pure_colour_has_its_hue(colour: tuple[int, int, int], hue: int) -> None:
     crops = np.broadcast_to(np.array(colour, np.float32), (2, 3, 18, 18, 3))
-    found = looks._hues(crops, np.ones((2, 3, 18, 18), np.float32))
+    found = appearance._hues(crops, np.ones((2, 3, 18, 18), np.float32))
     assert found.shape == (2, 3, 12)
     assert (found.argmax(-1) == hue).all()
 
@@ -100,7 +100,7 @@ def test_every_pure_colour_has_its_hue(colour: tuple[int, int, int], hue: int) -
 def test_texture_is_the_change_of_brightness_at_one_two_three_and_five_pixels() -> None:
     ramp = np.arange(18, dtype=np.float32) * 3 + 50
     crops = np.broadcast_to(ramp[:, None, None], (1, 1, 18, 18, 3))
-    found = looks._texture(crops, np.ones((1, 1, 18, 18), np.float32))[0, 0]
+    found = appearance._texture(crops, np.ones((1, 1, 18, 18), np.float32))[0, 0]
     down, across = found[0::2], found[1::2]
     assert np.allclose(across, 0)
     assert np.allclose(down / down[0], [1, 2, 3, 5], rtol=0.03)

@@ -177,7 +177,7 @@ def test_a_first_look_is_one_seed_of_the_cells_named_for_it(tmp_path):
     assert plan.seeds == 1
 
 
-def test_every_shipped_experiment_has_a_first_look():
+def test_every_shipped_experiment_has_a_quick_cells():
     for path in SHIPPED.glob("*.yaml"):
         spec, where = load_spec(str(path))
         for kind in spec.data:
@@ -185,7 +185,7 @@ def test_every_shipped_experiment_has_a_first_look():
                 continue
             whole = cells(spec, where, kind, "x", Path("out"), 1)
             part = (
-                cells(spec, where, kind, "x", Path("out"), 1, spec.first_look(kind))
+                cells(spec, where, kind, "x", Path("out"), 1, spec.quick_cells(kind))
                 if not backbones(spec, kind)
                 else []
             )
@@ -199,9 +199,9 @@ def backbones(spec, kind):
 
 def test_a_first_look_nobody_named(tmp_path):
     spec, _ = load_spec("mass")
-    assert spec.first_look("scenes") == ["column=0.05,1.0"]  # a sweep: its ends
+    assert spec.quick_cells("scenes") == ["column=0.05,1.0"]  # a sweep: its ends
     spec, _ = load_spec("gallery")
-    assert spec.first_look("scenes") == ["column=0.4"]
+    assert spec.quick_cells("scenes") == ["column=0.4"]
     plan = plan_experiment("gallery", tmp_path / "out", quick=True)
     assert {(cell.line, cell.column, cell.seed) for cell in plan.cells} == {("rcl", "0.4", 0), ("l2rm", "0.4", 0)}
 

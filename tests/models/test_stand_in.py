@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import kl_div
 
 from mispair.errors import InputError
-from mispair.models import polish
+from mispair.models import fit_stand_in
 from mispair.models.stand_in import SCALE, SHARP, StandIn, lesson
 from tests.models.batches import SLOTS, images, tiny, words
 
@@ -79,7 +79,7 @@ def test_it_is_silent_outside_training(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sgr", "saf", "imram"])
-def test_polishing_makes_it_rank_like_the_model_and_changes_nothing_else(name: str) -> None:
+def test_fitting_makes_it_rank_like_the_model_and_changes_nothing_else(name: str) -> None:
     model = tiny(name, stand_in=16).train()
     lengths = [3, 1, 6, 2, 4, 5, 7, 3, 2, 6]
     with torch.no_grad():
@@ -88,7 +88,7 @@ def test_polishing_makes_it_rank_like_the_model_and_changes_nothing_else(name: s
         scores = model.similarity(pictures, texts)
         model.train()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    polish(model, [(pictures, texts)], rounds=150, rate=1e-2)
+    fit_stand_in(model, [(pictures, texts)], rounds=150, rate=1e-2)
     assert model.training
     changed = {key for key, value in model.state_dict().items() if not torch.equal(value, before[key])}
     assert changed
@@ -97,11 +97,11 @@ def test_polishing_makes_it_rank_like_the_model_and_changes_nothing_else(name: s
     model.eval()
     cheap = model.pool_images(pictures) @ model.pool_texts(texts).T
     assert (cheap.argmax(0) == scores.argmax(0)).float().mean() >= 0.8
-    with pytest.raises(InputError, match="no stand-in to polish"):
-        polish(tiny(name), [(pictures, texts)])
+    with pytest.raises(InputError, match="no stand-in to fit"):
+        fit_stand_in(tiny(name), [(pictures, texts)])
 
 
-def test_a_model_learns_on_where_polishing_failed() -> None:
+def test_a_model_learns_on_where_fitting_failed() -> None:
     model = tiny("sgr", stand_in=8).train()
     model.words.eval()
 
@@ -111,6 +111,6 @@ def test_a_model_learns_on_where_polishing_failed() -> None:
         yield
 
     with pytest.raises(OSError, match="gone"):
-        polish(model, batches())
+        fit_stand_in(model, batches())
     assert model.training
     assert not model.words.training

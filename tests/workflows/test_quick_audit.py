@@ -40,6 +40,17 @@ def test_many_arrays_tensors_and_files_are_judged_alike(tmp_path):
     assert not landmarks_judged(mp.quick_audit(a[:400], b[:400]))
 
 
+def test_many_rows_of_half_precision_are_judged_like_those_of_full():
+    """As an encoder on an accelerator leaves them, or a list of such."""
+    a, b, _, _ = planted(900)
+    first, second = (torch.from_numpy(side).bfloat16() for side in (a, b))
+    expected = mp.quick_audit(first.float(), second.float()).p_mismatch
+    assert np.array_equal(mp.quick_audit(first, second.requires_grad_()).p_mismatch, expected)
+    assert np.array_equal(mp.quick_audit(list(first), list(second.detach())).p_mismatch, expected)
+    with pytest.raises(InputError, match="text_embeddings is sparse; expected a dense tensor"):
+        mp.quick_audit(first, second.detach().to_sparse())
+
+
 def test_rows_with_one_id_are_one_image():
     a, b, _, _ = planted(600)
     a = np.repeat(a[::2], 2, axis=0)

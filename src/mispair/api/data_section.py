@@ -10,12 +10,26 @@ if TYPE_CHECKING:
     from mispair.data import DataConfig
 
 
-def data_section(data: str | os.PathLike[str] | DataConfig, values: Mapping[str, Any]) -> DataConfig:
-    """The data with these values of its section; a value that is None was not said."""
-    from mispair.config.load import load_config
+def data_values(data: str | os.PathLike[str] | DataConfig | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of a data section, and nothing that is there by default; a value that is None was not said."""
     from mispair.data import DataConfig
 
-    said = data.model_dump(mode="json") if isinstance(data, DataConfig) else {"path": os.fspath(data)}
-    given = {name: value for name, value in values.items() if value is not None}
-    files = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in given.items()}
-    return load_config(between={"data": {**said, **files}}).data
+    said: dict[str, Any] = {}
+    if isinstance(data, DataConfig):
+        said = data.model_dump(mode="json", exclude_unset=True)
+    elif data is not None:
+        said = {"path": os.fspath(data)}
+    return {**said, **{name: _plain(value) for name, value in values.items() if value is not None}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def data_section(data: str | os.PathLike[str] | DataConfig, values: Mapping[str, Any]) -> DataConfig:
+    """The data with these values of its section, all others by default."""
+    from mispair.config.load import load_config
+
+    return load_config(between={"data": data_values(data, values)}).data

@@ -80,10 +80,9 @@ def index(
         raise InputError("say what to index: a run, or data= with pictures and captions")
     if data is None and any(value is not None for value in described.values()):
         raise InputError("features, ids, columns, missing and images describe other data: name it with data=")
-    from mispair.api.training import load
+    from mispair.api.training import open_runs
 
-    runs = run if isinstance(run, Sequence) and not isinstance(run, str) else [run]
-    loaded = join_runs([load(one) if isinstance(one, (str, os.PathLike)) else one for one in runs])
+    loaded = join_runs(open_runs(run))
     other = None if data is None else like_own(loaded.config.data, data_section(data, described))
     build_index(loaded, Path(out), other, judged, tell or silent)
     return open_index(out)

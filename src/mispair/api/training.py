@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mispair.api.data_section import data_section
+from mispair.api.data_section import data_values
+from mispair.api.run_config import encoded_values, live_values, run_config
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,16 +117,19 @@ def train(
         run.refuse_unless_begun()
         chosen = load_config(run.config_file)
     else:
-        files = {"second": second, "features": features, "ids": ids, "images": images, "decisions": decisions}
-        said_of_data = {name: os.fspath(file) for name, file in files.items() if file is not None}
-        values: dict[str, Any] = {**said_of_data, **({"missing": missing} if missing else {})}
-        values |= {"columns": dict(columns)} if columns else {}
-        values |= {"weights": weights} if weights is not None else {}
+        values = data_values(data, {
+            "second": second, "features": features, "ids": ids, "images": images, "decisions": decisions,
+            "missing": missing, "columns": columns, "weights": weights,
+        })  # fmt: skip
         if tune in ("lora", "full"):
-            values |= _live(data, encoder, tune)
+            values |= live_values(values, encoder, tune)
         elif data is not None:
-            data, values = _with_features(data, values, encoder), {}
-        chosen, reasons = _configured(data, values, config, method, model, network, options, {
+            values |= encoded_values(values, encoder, None if network is not None else model)
+        elif encoder is not None:
+            raise InputError("encoder= encodes the pictures of data: name the data too, or leave the encoder out")
+        if data is None and config is None:
+            values = {"path": "scenes", **values}
+        chosen, reasons = run_config(values, config, method, model, network, options, {
             "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "noise": noise,
             "tune": tune,
         })  # fmt: skip
@@ -158,13 +162,24 @@ def load(run: PathLike, *, model: Model | None = None, device: str | None = None
     """
     import torch
 
+    from mispair.devices import find_device
     from mispair.workflows.networks import as_network
     from mispair.workflows.trained_run import load_run
 
+    if not isinstance(run, (str, os.PathLike)):
+        raise InputError(f"a run is a run folder or what mispair.load gave, got {type(run).__name__}")
     network = as_network(model)
     if model is not None and network is None:
         raise InputError("model is for a network of your own; a run knows which of our models it has")
-    return load_run(Path(run), None if device is None else torch.device(device), network)
+    return load_run(Path(run), None if device is None else torch.device(find_device(device)), network)
+
+
+def open_runs(run: PathLike | TrainedRun | Sequence[PathLike | TrainedRun]) -> list[TrainedRun]:
+    """One run or several, by their folders or loaded before, as a list of loaded ones."""
+    from mispair.workflows.trained_run import TrainedRun
+
+    runs = run if isinstance(run, Sequence) and not isinstance(run, str) else [run]
+    return [one if isinstance(one, TrainedRun) else load(one) for one in runs]
 
 
 def evaluate(
@@ -196,76 +211,6 @@ def evaluate(
     from mispair.workflows.evaluate_runs import evaluate_runs
     from mispair.workflows.other_data import other_data
 
-    runs = run if isinstance(run, Sequence) and not isinstance(run, str) else [run]
-    loaded = [load(one) if isinstance(one, (str, os.PathLike)) else one for one in runs]
+    loaded = open_runs(run)
     others = [None if data is None else other_data(one, data) for one in loaded]
     return evaluate_runs(loaded, split, others, folds=folds, shortlist=shortlist, precision=precision)[0]
-
-
-def _configured(
-    data: PathLike | DataConfig | None,
-    values: dict[str, Any],
-    config: PathLike | RunConfig | None,
-    method: str | Section | Mapping[str, Any] | None,
-    model: Model | None,
-    network: nn.Module | Callable[[InputSizes], nn.Module] | None,
-    options: Mapping[str, Any] | None,
-    budget: dict[str, Any],
-) -> tuple[RunConfig, dict[str, str]]:
-    """The configuration that the arguments of `train` make, and the reasons for what was chosen."""
-    import json
-
-    from mispair.config.choose import configure
-    from mispair.config.schema import RunConfig
-    from mispair.data import DataConfig
-    from mispair.workflows.networks import describe
-
-    section = values
-    if isinstance(data, DataConfig):
-        section = {**data.model_dump(mode="json"), **values}
-    elif data is not None:
-        section = {"path": os.fspath(data), **values}
-    elif config is None:
-        section = {"path": "scenes", **values}
-    base = config.model_dump(mode="json") if isinstance(config, RunConfig) else None
-    backbone = {"name": "own", "describes": describe(network)} if network is not None else _said("model", model)
-    return configure(
-        section,
-        config=None if config is None or isinstance(config, RunConfig) else Path(config),
-        base=base,
-        method=_said("method", method),
-        model=backbone,
-        sets=[f"{name}={json.dumps(value)}" for name, value in (options or {}).items()],
-        **budget,
-    )
-
-
-def _said(section: str, given: object) -> str | dict[str, Any] | None:
-    """What was said of a section: a name, or its values."""
-    from mispair.section import Section
-
-    if given is None or isinstance(given, str):
-        return given
-    if isinstance(given, Section):
-        return given.model_dump(mode="json")
-    if isinstance(given, Mapping):
-        return dict(given)
-    raise InputError(f"{section} is a name, a configuration or a dictionary of its values, got {repr(given)[:80]}")
-
-
-def _live(data: PathLike | DataConfig | None, encoder: str | Encoder | None, tune: str) -> dict[str, Any]:
-    """Values of a data section whose pictures are read in every batch, by the towers of an encoder that learn."""
-    name = encoder if encoder is not None else getattr(data, "encoder", None)
-    if not isinstance(name, str):
-        raise InputError(f"tune={tune!r} trains the towers of an encoder of the hub: name it with encoder='clip-b32'")
-    return {"encoder": name, "live": True}
-
-
-def _with_features(data: PathLike | DataConfig, values: Mapping[str, Any], encoder: str | Encoder | None) -> DataConfig:
-    """Data with features: its pictures are encoded first where it has none."""
-    from mispair.workflows.embed import Encoding, needs_encoding, with_features
-
-    config = data_section(data, values)
-    if encoder is not None and not needs_encoding(config):
-        raise InputError(f"{config.path} brings its features: leave the encoder out")
-    return with_features(config, None if encoder is None else Encoding(encoder))

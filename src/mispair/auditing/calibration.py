@@ -10,17 +10,35 @@ Letters: N given pairs, Z re-paired ones, F kinds of evidence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.errors import InputError
 from mispair.functional.mismatch_rate import MismatchEstimate, estimate_mismatch, normal_scores
 from mispair.functional.tell_apart import fit_weights
 
 Floats = NDArray[np.float64]
 
+FEWEST = 20  # pairs below which nothing can be calibrated
 CONVINCING = 0.95  # of the matched pairs look at least as matched as what is proposed
 TILT = 1e-3  # how far p is tilted by the order, so that pairs equally probable still have one
+
+
+def refuse_few(pairs: int) -> None:
+    """Raise InputError where there are too few pairs to compare with each other."""
+    if pairs < FEWEST:
+        raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {pairs}")
+
+
+def refuse_few_comparable(comparable: NDArray[np.bool_]) -> None:
+    """Raise InputError where too few pairs (N,) are left beside those whose captions say nothing of their image."""
+    if comparable.sum() < FEWEST:
+        raise InputError(
+            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
+            " so look at the table"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +66,19 @@ class Calibration:
         edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
         counts = np.histogram(self.suspicion.clip(edges[0], edges[-1]), edges)[0]
         wrong = np.histogram(self.repaired.clip(edges[0], edges[-1]), edges)[0]
-        mismatched = np.minimum(self.estimate.rate * len(self.suspicion) * wrong / max(len(self.repaired), 1), counts)
-        return {
-            "edges": edges.tolist(),
-            "counts": counts.tolist(),
-            "matched": (counts - mismatched).tolist(),
-            "mismatched": mismatched.tolist(),
-        }
+        wrong_among_given = self.estimate.rate * len(self.suspicion) * wrong / max(len(self.repaired), 1)
+        return histogram_values(edges, counts, wrong_among_given)
+
+
+def histogram_values(edges: Floats, counts: NDArray[Any], mismatched: Floats) -> dict[str, list[float]]:
+    """A histogram as `audit.json` keeps it, (bins,): given pairs, and how many of them are expected to be wrong."""
+    mismatched = np.minimum(mismatched, counts)
+    return {
+        "edges": edges.tolist(),
+        "counts": counts.tolist(),
+        "matched": (counts - mismatched).tolist(),
+        "mismatched": mismatched.tolist(),
+    }
 
 
 def calibrate(given: Floats, repaired: Floats, groups: NDArray[np.int64]) -> Calibration:

@@ -18,6 +18,7 @@ from torch import Tensor
 from mispair.auditing.facts import CROWDED, EMPTY_CAPTIONS, REPEATED, TWINS, Damage
 from mispair.auditing.similarity import best_partners
 from mispair.counted import counted, either
+from mispair.functional.leave_one_out import centred
 
 Rows = NDArray[np.int64]
 
@@ -43,8 +44,8 @@ def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Ten
     A caption some of whose images (I, d) are alike, as "a photo of a dog" has them, is no damage: where it stands with
     more of them than with others of its size that are drawn at random, it is judged like any other.
     """
-    centred = torch.nn.functional.normalize(images - images.mean(0), dim=1)
-    usual, spread = _likeness_at_random(centred)
+    around = centred(images)
+    usual, spread = _likeness_at_random(around)
     p = np.zeros(len(captions))
     least = max(_MOST_IMAGES, _SHARE * len(np.unique(image_rows)))
     pairs_of: dict[str | int, list[int]] = defaultdict(list)
@@ -55,7 +56,7 @@ def shared_captions(captions: Sequence[str | int], image_rows: Rows, images: Ten
         if len(rows) <= least:
             continue
         chance = usual + _ALIKE * spread * math.sqrt(2 / (len(rows) * (len(rows) - 1)))
-        if _likeness(centred[torch.from_numpy(rows)]) < chance:
+        if _likeness(around[torch.from_numpy(rows)]) < chance:
             p[pairs] = 1 - 1 / len(rows)
     return p
 

@@ -53,7 +53,7 @@ class GivenPairs:
         given = self.column(role)
         if given is None:
             return None
-        values = as_texts(given)
+        values = as_texts(role, given)
         if len(values) != count:
             raise InputError(f"there are {len(values):,} {role} for {count:,} pairs; expected one for each")
         return values
@@ -85,7 +85,7 @@ def unit_vectors(name: str, values: Any) -> Tensor:
         raise InputError(f"{name} must be one vector per pair, shape (n, d), got {type(values).__name__}")
     if not len(values):
         raise InputError(f"{name} holds no row; expected one vector per pair, shape (n, d)")
-    rows = values if isinstance(values, Tensor) else as_array(name, values)
+    rows = refuse_sparse(name, values) if isinstance(values, Tensor) else as_array(name, values)
     if rows.ndim != 2 or rows.shape[1] < 2:
         raise InputError(f"{name} must be one vector per pair, shape (n, d), got shape {tuple(rows.shape)}")
     vectors = torch.empty(rows.shape[0], rows.shape[1])
@@ -173,10 +173,28 @@ def pick_column(table: Any, name: str, role: str) -> Any:
     return table[name]
 
 
-def as_texts(values: Any) -> list[str]:
-    """A column of texts or numbers as texts."""
-    listed = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
-    return ["" if value is None else str(value) for value in listed]
+def as_texts(name: str, values: Any) -> list[str]:
+    """A column of texts or numbers as texts; bytes are UTF-8."""
+    if isinstance(values, Mapping) or not hasattr(values, "__iter__"):
+        raise InputError(f"{name} must be one text per pair, got {type(values).__name__}")
+    if hasattr(values, "to_pylist"):  # pyarrow
+        values = values.to_pylist()
+    return [_as_text(value) for value in (values.tolist() if isinstance(values, Tensor) else values)]
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    return "" if value is None else str(value)
+
+
+def refuse_sparse(name: str, values: Tensor) -> Tensor:
+    """The tensor as it is. Raises InputError where it is not one number after the other."""
+    if values.layout != torch.strided:
+        raise InputError(f"{name} is sparse; expected a dense tensor (to_dense())")
+    return values
 
 
 def as_array(name: str, values: Any) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.calibration import calibrate
+from mispair.auditing.calibration import FEWEST, calibrate, refuse_few, refuse_few_comparable
 from mispair.auditing.damage import (
     find_crowded_images,
     find_empty_captions,
@@ -34,7 +34,6 @@ from mispair.progress import Tell, silent
 
 Floats = NDArray[np.float64]
 
-FEWEST = 20  # pairs below which nothing can be calibrated
 _FEWEST_LEFT = 100  # pairs beside a shifted stretch, to judge it apart from them
 
 
@@ -75,8 +74,7 @@ def judge(
         features: (I, d) of the images, to look for twins among them and in `other_features` of other splits.
     """
     started = time.monotonic()
-    if len(table) < FEWEST:
-        raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {len(table)}")
+    refuse_few(len(table))
     count = len(table)
     for side, vectors in (("images", space.images), ("texts", space.texts)):
         if bool((vectors == vectors[0]).all()):
@@ -85,11 +83,7 @@ def judge(
     said = captions if table.captions is not None else table.text_rows.tolist()
     apart = shared_captions(said, table.image_rows, space.images)  # (N,) probability of pairs that are judged apart
     alone = apart == 0
-    if alone.sum() < FEWEST:
-        raise InputError(
-            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
-            " so look at the table"
-        )
+    refuse_few_comparable(alone)
     repaired = pair_at_random(table.image_rows[alone], table.text_rows[alone])
     near_by = Space(space.images, space.texts)
     shift = find_shift(lambda a, b: near_by.score(table.image_rows[a], table.text_rows[b]), table.image_rows)

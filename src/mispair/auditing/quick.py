@@ -15,9 +15,9 @@ from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.embeddings import GivenPairs, arrays_as_data, centre, equal_rows, fold_repeats, unit_vectors
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
+from mispair.auditing.held_out_evidence import said_by_others
 from mispair.auditing.judge import judge
 from mispair.auditing.neighbours import Neighbours
-from mispair.auditing.others import said_by_others
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Space
 from mispair.auditing.verdicts import Verdicts

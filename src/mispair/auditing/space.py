@@ -5,26 +5,26 @@ Letters: I images, M texts, d width of their vectors, C cells (image row, text r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.auditing.similarity import Rows, best_partners, cell_scores, stand_in_rows
 from mispair.data.pair_data import PairData
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
 from mispair.protocols import RetrievalModel
-from mispair.retrieval.scoring import encode_images, encode_texts, score_pairs
+from mispair.retrieval.scoring import BATCH, encode_images, encode_texts, read_batches, score_pairs
 
 Scores = NDArray[np.float32]
 
 _SHORTLIST = 20
-_BATCH = 256
 _SAME = 1e-4  # scores closer than this to the product of the vectors are that product
 
 
@@ -112,9 +112,10 @@ def space_of(
     image_rows = np.arange(len(data.images)) if image_rows is None else image_rows
     text_rows = np.arange(len(data.image_of_text)) if text_rows is None else text_rows
     count = len(image_rows), len(text_rows)
+    said = partial(tell, "encoding images"), partial(tell, "encoding texts")
     for model in models:
-        images.append(encode_images(model, _batches(model, data.image_batch, image_rows, tell, "encoding images")))
-        texts.append(encode_texts(model, _batches(model, data.text_batch, text_rows, tell, "encoding texts")))
+        images.append(encode_images(model, read_batches(model, data.image_batch, image_rows, progress=said[0])))
+        texts.append(encode_texts(model, read_batches(model, data.text_batch, text_rows, progress=said[1])))
         with evaluation_mode(model):
             pooled_images.append(_pooled(model.pool_images, images[-1]))
             pooled_texts.append(_pooled(model.pool_texts, texts[-1]))
@@ -142,16 +143,5 @@ def space_of(
     return Space(a, b, fine, (shortlists[0], shortlists[1]))
 
 
-def _batches(
-    model: Any, read: Callable[[Rows], tuple[Tensor, Tensor]], rows: Rows, tell: Tell, why: str
-) -> Iterator[tuple[Tensor, Tensor]]:
-    assert isinstance(model, nn.Module)
-    device = next(model.parameters(), torch.empty(0)).device
-    for start in range(0, len(rows), _BATCH):
-        values, mask = read(rows[start : start + _BATCH])
-        yield values.to(device), mask.to(device)
-        tell(why, min(start + _BATCH, len(rows)), len(rows))
-
-
 def _pooled(pool: Callable[[Any], Tensor], items: Any) -> Tensor:
-    return torch.cat([pool(items.take(slice(at, at + _BATCH))) for at in range(0, len(items), _BATCH)]).float().cpu()
+    return torch.cat([pool(items.take(slice(at, at + BATCH))) for at in range(0, len(items), BATCH)]).float().cpu()

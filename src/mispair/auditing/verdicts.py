@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,13 @@ class Verdicts:
             return [Verdict(**row) for row in self.table.take(pa.array(range(len(self))[pair], pa.int64())).to_pylist()]
         if isinstance(pair, str):
             raise TypeError(f"verdicts[17] is a pair by its row; a column is verdicts.column({pair!r})")
+        try:
+            pair = operator.index(pair)
+        except TypeError:
+            raise TypeError(
+                "verdicts[17] is a pair by its row, or a slice; for a choice of rows take verdicts.table or"
+                f" to_pandas(), got {type(pair).__name__}"
+            ) from None
         if not -len(self) <= pair < len(self):
             raise IndexError(f"there are {len(self):,} pairs, so no pair {pair}")
         return Verdict(**self.table.slice(pair % len(self), 1).to_pylist()[0])

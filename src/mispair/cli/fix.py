@@ -79,6 +79,7 @@ def _fix(
     from mispair.auditing.fixing.actions import ACTIONS, CHOOSING, PROPOSING
     from mispair.auditing.fixing.expectation import advise
     from mispair.auditing.verdicts import Verdicts
+    from mispair.reviewing.decisions import FILE
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")
@@ -102,8 +103,8 @@ def _fix(
             console.print(f"{counted(applied.decided, 'pair is', 'pairs are')} as reviewers decided.")
             if others:
                 console.print(others)
-    elif (audit / "decisions.jsonl").is_file() and not as_json:
-        console.print(f"{audit}/decisions.jsonl is not used: what reviewers decided counts with --decisions.")
+    elif (audit / FILE).is_file() and not as_json:
+        console.print(f"{audit / FILE} is not used: what reviewers decided counts with --decisions.")
     fixed = fix_data(
         verdicts, action, out, data=config, threshold=threshold, min_weight=min_weight, min_gain=min_gain,
         captions=captions,

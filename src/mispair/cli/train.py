@@ -94,6 +94,10 @@ def train(
             how = encode.encoding(training.device, training.model)
             with ProgressLine() as progress:
                 files = encode_options.encoded_values(files, how, encode.asked, progress)
+        elif encode.asked:
+            raise InputError(
+                "--encoder, --cells and --texts encode the pictures of data: name the data, or leave them out"
+            )
         chosen = train_options.configure(console, files, options, config)
         folder = out or new_folder(chosen)
     result = train_run(chosen, folder, resume=resume is not None, console=console, board=True)

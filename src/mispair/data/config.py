@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -90,6 +90,11 @@ class DataConfig(Section):
     dev_limit: int | None = Field(default=None, ge=1)  # of dev, which chooses the best epoch: less to rank after each
     test_limit: int | None = Field(default=None, ge=1)  # of test, ranked once
     scenes: ScenesConfig = ScenesConfig()
+
+    def changes_since(self, before: DataConfig) -> dict[str, Any]:
+        """The values that are others than those of `before`, as plain values by name."""
+        old = before.model_dump(mode="json")
+        return {name: value for name, value in self.model_dump(mode="json").items() if value != old[name]}
 
     @model_validator(mode="after")
     def _sides_differ(self) -> DataConfig:

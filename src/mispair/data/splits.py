@@ -44,7 +44,7 @@ def open_split(config: DataConfig, split: str, *, vocabulary: Vocabulary | None 
         return _open_live(config, source, pairs, noise_hash)
     if source.images is None:
         raise InputError(_no_features(config, source))
-    _refuse_left_out(config, source)
+    refuse_left_out(config, source)
     if source.captions is None and source.text_features is None:
         raise InputError(_no_captions(config))
     notes = source.notes
@@ -93,7 +93,7 @@ def _open_live(config: DataConfig, source: Source, pairs: PairTable, noise_hash:
         raise InputError(f"{config.path} names no pictures that were found; say where they are: --images")
     if source.captions is None:
         raise InputError(_no_captions(config))
-    _refuse_left_out(config, source)
+    refuse_left_out(config, source)
     inputs = TowerInputs(config.encoder)
     images = PreparedPictures(source.pictures, inputs.prepare, inputs.shape)
     return PairData(
@@ -119,7 +119,8 @@ def _common(config: DataConfig, source: Source, pairs: PairTable, noise_hash: st
     }
 
 
-def _refuse_left_out(config: DataConfig, source: Source) -> None:
+def refuse_left_out(config: DataConfig, source: Source) -> None:
+    """Raise InputError where the reader left pairs out and the configuration does not let it."""
     if config.missing == "refuse":
         for finding in source.findings:
             if finding.left_out:

@@ -146,7 +146,7 @@ def encode_pictures(
     return Encodings(tables, done.keys, done.failed, encoded)
 
 
-def look_at_pictures(
+def find_undecodable(
     encoder: Encoder, items: Iterable[PictureItem], cache: Path, outputs: Sequence[str] = ("vector",), *,
     total: int | None = None, batch: int = 32, workers: int | None = None, tell: TellEncoding = silent,
 ) -> tuple[list[bytes | None], list[Failure]]:  # fmt: skip
@@ -160,12 +160,12 @@ def look_at_pictures(
     failed: list[Failure] = []
     start = time.monotonic()
 
-    def look(item: PictureItem) -> tuple[bytes | None, Broken | None]:
+    def examine(item: PictureItem) -> tuple[bytes | None, Broken | None]:
         key, picture = _decoded(item, encoder, tables)
         return key, picture if isinstance(picture, Broken) else None
 
     with quiet():
-        for chunk in _chunks(map_ahead(look, items, _threads(workers), 2 * batch), batch):
+        for chunk in _chunks(map_ahead(examine, items, _threads(workers), 2 * batch), batch):
             for item, (key, broken) in chunk:
                 if broken is not None:
                     failed.append(Failure(len(keys), item.name, broken.reason))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 
+from mispair.devices import find_device
 from mispair.encoders import basic
 from mispair.encoders.own import TwoEncoders
 from mispair.encoders.protocol import Encoder, EncoderAbout
@@ -80,7 +81,7 @@ def open_encoder(
     """
     if not isinstance(name, str):
         return name
-    device = _device(device)
+    device = find_device(device)
     if os.path.isdir(name):
         return _hub(name, name, device, cells, precision, download)
     if "+" in name:
@@ -164,17 +165,3 @@ def _from_package(entry: EntryPoint, device: str, cells: int) -> Encoder:
             f"the encoder '{entry.name}' of {entry.value} cannot be made ({type(error).__name__}: {error})"
         ) from error
     return made
-
-
-def _device(device: str) -> str:
-    import torch
-
-    if device == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise InputError(f"there is no device '{device}' here; try 'auto' or 'cpu'") from None
-    return device

@@ -47,7 +47,7 @@ def plan_experiment(
         raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
     which = chosen.kind_of(data, kind)
     if quick:
-        seeds, only = 1, [*chosen.first_look(which), *only]
+        seeds, only = 1, [*chosen.quick_cells(which), *only]
     where = data if data == "scenes" else str(Path(data).resolve())
     return Plan(chosen, which, data, out, seeds, make_cells(chosen, path, which, where, out, seeds, only))
 

@@ -83,7 +83,7 @@ class Spec(Section):
     data: dict[str, DataSetup]
     compares: Literal["trainings", "detectors"] = "trainings"  # detectors: see experiments/detectors.py
     figure: FigureKind | None = None
-    quick: tuple[str, ...] = ()  # the cells of a first look, as --only takes them; unset: see first_look
+    quick: tuple[str, ...] = ()  # the cells that `--quick` runs, as --only takes them; unset: see quick_cells
 
     @field_validator("rows", "columns", mode="before")
     @classmethod
@@ -110,7 +110,7 @@ class Spec(Section):
             _refuse_unknown(f"column {name}", "row", column.row_set, self.rows)
         return self
 
-    def first_look(self, kind: str) -> list[str]:
+    def quick_cells(self, kind: str) -> list[str]:
         """What `--quick` runs, as --only takes it: what the spec names, else every row in the middle column.
 
         Of a sweep the first and the last column, since one point is no curve.

@@ -42,7 +42,15 @@ if TYPE_CHECKING:
     from mispair.functional.pair_losses import pair_loss
     from mispair.functional.ranking_losses import hinge_costs, smallest, soft_margin, triplet
     from mispair.functional.recalls import ranks, retrieval_metrics
-    from mispair.functional.soft_labels import anchors, correspondence, refine_label, similarity_ratio, structures
+    from mispair.functional.soft_labels import (
+        anchors,
+        classes_in_use,
+        correspondence,
+        pseudo_classification,
+        refine_label,
+        similarity_ratio,
+        structures,
+    )
     from mispair.functional.transport import partial_transport
 
 _HOMES = {
@@ -53,6 +61,7 @@ _HOMES = {
     "auroc": "detection",
     "average_precision": "detection",
     "calibration_error": "detection",
+    "classes_in_use": "soft_labels",
     "complementary": "contrastive_losses",
     "correspondence": "soft_labels",
     "decide_mismatched": "mixture",
@@ -69,6 +78,7 @@ _HOMES = {
     "log_probabilities": "contrastive_losses",
     "pair_loss": "pair_losses",
     "partial_transport": "transport",
+    "pseudo_classification": "soft_labels",
     "ranks": "recalls",
     "refine_label": "soft_labels",
     "rematching_loss": "divergence",
@@ -97,6 +107,7 @@ __all__ = [
     "auroc",
     "average_precision",
     "calibration_error",
+    "classes_in_use",
     "complementary",
     "correspondence",
     "decide_mismatched",
@@ -113,6 +124,7 @@ __all__ = [
     "log_probabilities",
     "pair_loss",
     "partial_transport",
+    "pseudo_classification",
     "ranks",
     "refine_label",
     "rematching_loss",

@@ -21,10 +21,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from mispair.functional.canonical import trusted_maps
-from mispair.functional.leave_one_out import OtherPairs, other_images
+from mispair.functional.leave_one_out import OtherPairs, centred, other_images
 from mispair.functional.mismatch_rate import MismatchEstimate, estimate_mismatch, normal_scores
 from mispair.functional.tell_apart import fit_weights
 
@@ -72,7 +71,7 @@ def judge_by_others(
     if len(images) >= _FEWEST_IMAGES:
         kinds.append(_apart(seen, said, image_of, trust, fold, pairs))
     if joint is not None:
-        near = (_centred(torch.from_numpy(joint)), _centred(said))
+        near = (centred(torch.from_numpy(joint)), centred(said))
         kinds.append(_scaled(_distances(*near, image_of, pairs)))
     evidence = np.stack(kinds, 2)  # (1 + REPAIRINGS, N, E)
     given, repaired = evidence[0], evidence[1:].reshape(-1, len(kinds))
@@ -103,10 +102,6 @@ def _distances(images: Tensor, texts: Tensor, image_of: Rows, pairs: Rows) -> Fl
     """Minus the cosine of images (n,) with the texts of pairs (R, n): (R, n)."""
     a = images[torch.from_numpy(image_of)]
     return np.stack([-(a * texts[torch.from_numpy(shown)]).sum(1).double().numpy() for shown in pairs])
-
-
-def _centred(vectors: Tensor) -> Tensor:
-    return normalize(vectors - vectors.mean(0), dim=1)
 
 
 def _scaled(distances: Floats) -> Floats:

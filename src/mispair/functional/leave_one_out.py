@@ -27,6 +27,11 @@ _BLOCK = 1 << 14  # rows or cells at a time
 _ALONE = 1 - 1e-3  # hat value from which a row decides alone: without it nothing is known of it, and nothing predicted
 
 
+def centred(vectors: Tensor) -> Tensor:
+    """Vectors (N, D) around their mean, at unit length."""
+    return normalize(vectors - vectors.mean(0), dim=1)
+
+
 class Disagreement(NamedTuple):
     """How little a text looks like what the other pairs predict for an image: minus the cosine, -1 to 1."""
 
@@ -62,7 +67,7 @@ class OtherPairs:
         self, features: Tensor, texts: Tensor, image_of: NDArray[np.int64], trust: NDArray[np.float64]
     ) -> None:
         self.image_of = torch.from_numpy(image_of)
-        self.texts = normalize(texts - texts.mean(0), dim=1)
+        self.texts = centred(texts)
         weight = torch.from_numpy(np.asarray(trust, np.float32)).clamp(min=1e-6)
         total = torch.zeros(len(features)).index_add_(0, self.image_of, weight).clamp(min=1e-6)
         target = torch.zeros(len(features), texts.shape[1]).index_add_(0, self.image_of, self.texts * weight[:, None])

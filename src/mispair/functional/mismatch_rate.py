@@ -138,12 +138,14 @@ def _posterior(share: Floats, independent: float, coarse: float, fewest: float) 
     mean = share @ like_random
     spread = np.sqrt(share @ (like_random * (1 - like_random)) / independent) + 1e-4
     edges = np.concatenate([[-np.inf], (_RATES[1:] + _RATES[:-1]) / 2, [np.inf]])
-    looks = np.diff(_cdf((edges[:, None] - mean) / spread), axis=0) @ weight  # posterior of the share that looks so
+    as_suspicious = (
+        np.diff(_cdf((edges[:, None] - mean) / spread), axis=0) @ weight
+    )  # posterior of the share that looks so
     opaque = max(_OPAQUE * (1 - separation), fewest) * _OPAQUE_SHARES
     prior = np.exp(-_OPAQUE_SHARES)
     prior /= prior.sum()
     # Where a share r is mismatched and a share o of the others opaque, r + (1 - r) o look re-paired.
-    rates = prior @ np.stack([np.interp(_RATES + (1 - _RATES) * o, _RATES, looks) for o in opaque])
+    rates = prior @ np.stack([np.interp(_RATES + (1 - _RATES) * o, _RATES, as_suspicious) for o in opaque])
     rates /= rates.sum()
     really = prior @ np.clip((mean - opaque[:, None]) / (1 - opaque[:, None]) / np.maximum(mean, 1e-9), 0.0, 1.0)
     fits = np.max(np.log(weight) - ((_RATES[:, None] - mean) / spread) ** 2 / 2, axis=1)  # how well, at the best

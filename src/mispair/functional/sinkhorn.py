@@ -20,7 +20,7 @@ from mispair.device_to_host import to_host
 
 _ROUNDS = 8  # per block; potentials are absorbed, and convergence is looked at, once per block
 TINY = 1e-300  # stands for a mass of 0 while iterating, so that no logarithm or quotient is undefined
-_LOOK = 8  # an accelerator is asked after every so many blocks or rounds whether it is done
+_ASK_EVERY = 8  # an accelerator is asked after every so many blocks or rounds whether it is done
 _HUGE = 1e150  # a scaling factor this large is absorbed at the end of its block and grows on in the next
 
 Solution = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -266,6 +266,6 @@ def _apply(k: Tensor, kt: Tensor, v: Tensor) -> Tensor:
     return torch.mv(k, v) if k.ndim == 2 else torch.bmm(v.unsqueeze(-2), kt).squeeze(-2)
 
 
-def _everywhere(done: Tensor, looked: int) -> bool:
-    """Whether all problems are done. An accelerator is asked now and then: a look waits, but so would idle rounds."""
-    return (done.device.type == "cpu" or looked % _LOOK == 0) and bool(to_host(done.all()))
+def _everywhere(done: Tensor, asked: int) -> bool:
+    """Whether all problems are done. An accelerator is asked now and then: asking waits, but so would idle rounds."""
+    return (done.device.type == "cpu" or asked % _ASK_EVERY == 0) and bool(to_host(done.all()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Facts of one paper. Each method file holds its own as `ABOUT`."""
+    """Facts of one paper, which every method class carries as `about`."""
 
     name: str
     paper: str

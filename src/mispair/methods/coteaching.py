@@ -22,7 +22,7 @@ from mispair.types import PairBatch, Split
 
 
 class CoTeachingConfig(MethodConfig):
-    """What both methods are told; a method adds its own and its defaults."""
+    """Values that methods with two networks share; a method adds its own and its defaults."""
 
     warmup_epochs: int = Field(default=5, ge=1)
     noisy_from: int = Field(default=5, ge=0)  # epochs after warm-up without mismatched pairs; published: half of them

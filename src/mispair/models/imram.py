@@ -17,7 +17,7 @@ from mispair.distributed import share_columns
 from mispair.models.base import ModelConfig, check_encoded
 from mispair.models.branches import Sequencer
 from mispair.models.kernels.caption_groups import Group, by_length, in_order
-from mispair.models.kernels.iterate import Contexts, LookSettings, Queries, iterate
+from mispair.models.kernels.iterate import Contexts, MatchingSettings, Queries, iterate
 from mispair.models.kernels.recompute import score
 from mispair.models.kernels.similarity_vectors import block_rows
 from mispair.models.kernels.unit_length import l2
@@ -53,7 +53,7 @@ class IMRAM(RegionWordBackbone):
     def __init__(self, config: IMRAMConfig, sizes: InputSizes) -> None:
         super().__init__(config, sizes, embed=config.embed, word_dim=config.word_dim, sequencer=config.text)
         self.mode = config.mode
-        self.looks = LookSettings(config.steps, config.smooth, config.query_norm)
+        self.matching = MatchingSettings(config.steps, config.smooth, config.query_norm)
         # Columns: the query, then the context. Rows: the gate, then the candidate. One map of both, as both read both.
         kinds = ("text", "image") if config.mode == "full" else (config.mode,)
         self.memory = nn.ModuleDict({kind: nn.Linear(2 * config.embed, 2 * config.embed) for kind in kinds})
@@ -118,7 +118,7 @@ class IMRAM(RegionWordBackbone):
     def _score(self, images: Sequence[Tensor], texts: Sequence[Tensor], group: Group) -> Tensor:
         per_pair = max(group.length, images[0].shape[1])
         step = max(1, block_rows(images[0].device, images[0].shape[-1]) // (per_pair * texts[0].shape[1]))
-        return score(partial(_block, self.mode, self.looks), images, texts, self._weights(), step)
+        return score(partial(_block, self.mode, self.matching), images, texts, self._weights(), step)
 
     def _weights(self) -> list[Tensor]:
         """Query half (2D, D) and bias (2D,) of each direction's map."""
@@ -153,7 +153,7 @@ def _cut(side: Sequence[Tensor], group: Group) -> list[Tensor]:
 
 
 def _block(
-    mode: Mode, looks: LookSettings, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
+    mode: Mode, settings: MatchingSettings, images: Sequence[Tensor], texts: Sequence[Tensor], weights: Sequence[Tensor]
 ) -> Tensor:
     """Logits (n, k) of images (n, ...) against texts (b, k, ...)."""
     regions, region_mask, region_gram, *region_maps = images
@@ -161,11 +161,11 @@ def _block(
     total = regions.new_zeros(())
     if mode in ("text", "full"):
         contexts = Contexts(regions, region_gram, region_maps[0], region_mask)
-        total = total + iterate(contexts, Queries(words, word_maps[0], word_mask), weights[0], weights[1], looks)
+        total = total + iterate(contexts, Queries(words, word_maps[0], word_mask), weights[0], weights[1], settings)
     if mode in ("image", "full"):
         b, k = words.shape[:2]
         flat = [t.reshape(b * k, *t.shape[2:]) for t in (words, word_gram, word_maps[-1], word_mask)]
         own = [x[None] if b == 1 else x[:, None] for x in (regions, region_maps[-1], region_mask)]
-        logits = iterate(Contexts(*flat), Queries(*own), weights[-2], weights[-1], looks)
+        logits = iterate(Contexts(*flat), Queries(*own), weights[-2], weights[-1], settings)
         total = total + (logits.T if b == 1 else logits)
     return total

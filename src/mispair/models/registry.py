@@ -44,8 +44,8 @@ def model_preset(name: str, size: str = "paper") -> ModelConfig:
 
 
 def encodes_one_vector(name: str) -> bool:
-    """Whether the backbone of that name encodes an item as one vector, and so needs no words and regions."""
-    return issubclass(MODELS.find(name), OneVectorBackbone)
+    """Whether a backbone (its name, or name:size) encodes an item as one vector, and so needs no words and regions."""
+    return issubclass(MODELS.find(name.partition(":")[0]), OneVectorBackbone)
 
 
 def build_model(config: ModelConfig, sizes: InputSizes) -> Backbone:

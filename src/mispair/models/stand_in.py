@@ -5,7 +5,7 @@ be. So two linear maps of the pooled vectors learn from the logits of every trai
 over rows and over columns). Nothing else notices: the logits pass through unchanged, the maps read detached vectors,
 and their gradients come scaled down so that they weigh nothing in a clipped norm. An optimizer that divides by the
 gradient's own size (Adam) does not see the scale; plain SGD would leave the maps where they are. While the model
-still moves the maps lag behind; `polish` brings them up to date when it is done.
+still moves the maps lag behind; `fit_stand_in` brings them up to date when it is done.
 """
 
 from __future__ import annotations
@@ -65,13 +65,15 @@ class Taught(Protocol):
     def similarity(self, images: Encoded, texts: Encoded) -> Tensor: ...
 
 
-def polish(model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: int = 50, rate: float = 1e-3) -> None:
+def fit_stand_in(
+    model: Taught, batches: Iterable[tuple[Encoded, Encoded]], rounds: int = 50, rate: float = 1e-3
+) -> None:
     """Fit the stand-in of a finished model to its evaluation-mode logits on a few batches of given pairs.
 
     Ten batches of 128 training pairs are enough (docs/backbones.md). Only the stand-in changes; nothing is drawn.
     """
     if model.stand_in is None:
-        raise InputError("the model has no stand-in to polish: its configuration says stand_in: null")
+        raise InputError("the model has no stand-in to fit: its configuration says stand_in: null")
     maps = model.stand_in
     with evaluation_mode(model):
         lessons = [(model.pooled_images(i), model.pooled_texts(t), model.similarity(i, t)) for i, t in batches]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.data.pair_data import PairData
 from mispair.device_to_host import to_host
 from mispair.functional.recalls import retrieval_metrics
 from mispair.progress import Progress
 from mispair.protocols import RetrievalModel
-from mispair.retrieval.scoring import Precision, encode_images, encode_texts
+from mispair.retrieval.scoring import BATCH, Precision, encode_images, encode_texts, read_batches
 from mispair.retrieval.shortlist import Shortlisted, shortlist_scores
-
-Read = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
 
 
 class RecallEvaluator:
@@ -34,7 +29,7 @@ class RecallEvaluator:
         shortlist: int | None = None,
         precision: Precision = "fp32",
         progress: Progress | None = None,
-        batch_size: int = 256,
+        batch_size: int = BATCH,
     ) -> None:
         self.data, self.folds, self.batch_size = data, folds, batch_size
         self.precision, self.progress = precision, progress
@@ -52,16 +47,10 @@ class RecallEvaluator:
         """(images, texts) mean score of the models."""
         images, texts = [], []
         for model in models:
-            images.append(encode_images(model, self._batches(model, self.data.image_batch, len(self.data.images))))
-            texts.append(encode_texts(model, self._batches(model, self.data.text_batch, len(self.data.image_of_text))))
+            rows, cols = np.arange(len(self.data.images)), np.arange(len(self.data.image_of_text))
+            images.append(encode_images(model, read_batches(model, self.data.image_batch, rows, self.batch_size)))
+            texts.append(encode_texts(model, read_batches(model, self.data.text_batch, cols, self.batch_size)))
         self.shortlisted = shortlist_scores(
             models, images, texts, shortlist=self.shortlist, progress=self.progress, precision=self.precision
         )
         return to_host(self.shortlisted.scores)
-
-    def _batches(self, model: Any, read: Read, count: int) -> Iterator[tuple[Tensor, Tensor]]:
-        assert isinstance(model, nn.Module)
-        device = next(model.parameters(), torch.empty(0)).device
-        for start in range(0, count, self.batch_size):
-            values, mask = read(np.arange(start, min(start + self.batch_size, count)))
-            yield values.to(device), mask.to(device)

@@ -7,11 +7,13 @@ padding; a model's own blocks then carry none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mispair.errors import InputError
@@ -22,7 +24,28 @@ from mispair.protocols import RetrievalModel
 from mispair.types import Encoded
 
 Precision = Literal["fp32", "bf16"]
+Read = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]  # rows (b,) -> values and mask of those items
 BUDGET = 1 << 30
+BATCH = 256  # items encoded at a time
+
+
+def device_of(model: RetrievalModel) -> torch.device:
+    """Where the parameters of a network lie; the processor where it has none."""
+    assert isinstance(model, nn.Module)
+    device: torch.device = next(model.parameters(), torch.empty(0)).device
+    return device
+
+
+def read_batches(
+    model: RetrievalModel, read: Read, rows: NDArray[np.int64], size: int = BATCH, progress: Progress | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The items `rows` as `encode_images` and `encode_texts` take them: batches on the device of the model."""
+    device = device_of(model)
+    for start in range(0, len(rows), size):
+        values, mask = read(rows[start : start + size])
+        yield values.to(device), mask.to(device)
+        if progress is not None:
+            progress(min(start + size, len(rows)), len(rows))
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from pydantic import Field
 from torch import Tensor, nn
 
+from mispair.devices import best_device
 from mispair.distributed import gather_rows, sharing
 from mispair.errors import InputError
 from mispair.half_precision import bfloat16, safe_products
@@ -233,8 +234,7 @@ def _groups(module: nn.Module) -> list[dict[str, Any]]:
 
 
 def _device(wanted: str) -> torch.device:
-    if wanted == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    wanted = best_device() if wanted == "auto" else wanted
     present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if not present[wanted]:
         raise InputError(f"engine.device={wanted} is not available here; use auto or cpu (mispair doctor tells more)")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mispair.auditing.calibration import CONVINCING, TILT
+from mispair.auditing.calibration import CONVINCING, TILT, histogram_values
 from mispair.functional.mismatch_rate import MismatchEstimate, design_effect_of, estimate_from_counts
 from mispair.scale.frame import Yardstick
 from mispair.scale.statistics import Statistics
@@ -84,13 +84,8 @@ class GridCalibration:
         at = centres.clip(edges[0], edges[-1])
         counts = np.histogram(at, edges, weights=self.given)[0]
         wrong = np.histogram(at, edges, weights=self.repaired)[0]
-        mismatched = np.minimum(self.estimate.rate * self.given.sum() * wrong / max(self.repaired.sum(), 1), counts)
-        return {
-            "edges": edges.tolist(),
-            "counts": counts.tolist(),
-            "matched": (counts - mismatched).tolist(),
-            "mismatched": mismatched.tolist(),
-        }
+        wrong_among_given = self.estimate.rate * self.given.sum() * wrong / max(self.repaired.sum(), 1)
+        return histogram_values(edges, counts, wrong_among_given)
 
 
 @dataclass(frozen=True, eq=False)

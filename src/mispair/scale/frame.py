@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.auditing.calibration import FEWEST, refuse_few, refuse_few_comparable
 from mispair.auditing.damage import plain_caption, shared_captions
 from mispair.auditing.embeddings import unit_length
 from mispair.errors import InputError
@@ -26,7 +27,6 @@ from mispair.scale.vectors import Floats32, PairVectors, Rows
 
 Floats = NDArray[np.float64]
 
-FEWEST = 20  # pairs below which nothing can be calibrated
 LANDMARKS = 4096
 NEAR = 3  # kinds of evidence that need no neighbours: they come first
 BINS = 8192  # of the grid that suspicion is counted on
@@ -105,8 +105,7 @@ def make_frame(data: PairVectors) -> Frame:
     from mispair.scale.evidence import Measure
 
     count = len(data)
-    if count < FEWEST:
-        raise InputError(f"an audit compares pairs with each other and needs at least {FEWEST}, got {count}")
+    refuse_few(count)
     landmarks = draw_landmarks(count)
     raw = data.image_vectors(landmarks), data.text_vectors(landmarks)
     if raw[0].shape[1] != raw[1].shape[1]:
@@ -127,11 +126,7 @@ def make_frame(data: PairVectors) -> Frame:
     if len(measured.repaired) < FEWEST:
         raise InputError("every image is paired with every text: there is nothing to compare the pairs with")
     alone = np.array([name is None for name in crowded_names(data, frame, landmarks)])
-    if alone.sum() < FEWEST:
-        raise InputError(
-            "nearly all pairs show a caption that stands with many unlike images: there is nothing to compare with,"
-            " so look at the table"
-        )
+    refuse_few_comparable(alone)
     given, wrong = measured.evidence[alone], measured.repaired
     near = Yardstick.fitted(given[:, :NEAR], wrong[:, :NEAR])
     return replace(frame, full=Yardstick.fitted(given, wrong), near=near)

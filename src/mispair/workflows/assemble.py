@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from mispair.config.load import essence
 from mispair.config.schema import RunConfig
 from mispair.data import PairData, TokenStore, open_split
-from mispair.data.inspection.readiness import look_before_training
+from mispair.data.inspection.readiness import check_readiness
 from mispair.data.readers.dispatch import has_test
 from mispair.methods import build_method
 from mispair.models import InputSizes
@@ -68,7 +68,7 @@ def assemble(
         if has_test(config.data):  # now, not at the end: what is wrong with it, or changes meanwhile, is known
             test = open_split(config.data, "test", vocabulary=data.vocabulary)
             splits.append(test)
-    notes = look_before_training(*splits)
+    notes = check_readiness(*splits)
     sizes = input_sizes(data)
     refuse_unfit(config, data, sizes, engine.device)
     maker = network_maker(config, sizes, network)

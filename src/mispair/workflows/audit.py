@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.auditing.calibration import FEWEST
 from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
-from mispair.auditing.judge import FEWEST, judge
-from mispair.auditing.others import said_without_training
+from mispair.auditing.held_out_evidence import said_without_training
+from mispair.auditing.judge import judge
 from mispair.auditing.space import space_of
 from mispair.auditing.truth import who_belongs, with_truth
 from mispair.auditing.verdicts import Verdicts

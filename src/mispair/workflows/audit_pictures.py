@@ -11,6 +11,7 @@ from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.inspection.readiness import refuse_captions_alike
 from mispair.data.readers.dispatch import open_pairing
+from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import Encoding, encode_jointly
 from mispair.workflows.embedded_before import embedded_before
@@ -26,6 +27,10 @@ def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell
         InputError: the encoder has no common space for pictures and texts; captions that are all alike; pictures that
             cannot be had or decoded, unless `missing: skip`.
     """
+    if config.path == "scenes":
+        raise InputError(
+            "scenes brings its features: train on it and judge it with the run (mispair audit scenes --train)"
+        )
     captions = open_pairing(config, "all").captions
     if captions is not None:
         refuse_captions_alike(captions, f"{config.path}: all {len(captions):,} captions")

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.auditing.judge import FEWEST, HeldOut, pair_at_random
+from mispair.auditing.calibration import FEWEST
+from mispair.auditing.judge import HeldOut, pair_at_random
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Cells, space_of
 from mispair.config.schema import RunConfig

@@ -28,6 +28,7 @@ from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.source import Source
+from mispair.data.splits import refuse_left_out
 from mispair.encoders.pipeline import (
     EncodingProgress,
     Encodings,
@@ -35,7 +36,7 @@ from mispair.encoders.pipeline import (
     PictureItem,
     encode_pictures,
     encode_texts,
-    look_at_pictures,
+    find_undecodable,
     write_failed,
 )
 from mispair.encoders.protocol import Encoder
@@ -197,10 +198,7 @@ def open_raw(config: DataConfig) -> Source:
         raise InputError(
             f"{config.path} names no pictures that were found; expected some to encode, so say where they are: --images"
         )
-    if config.missing == "refuse":
-        for finding in source.findings:
-            if finding.left_out:
-                raise InputError(finding.text)
+    refuse_left_out(config, source)
     return source
 
 
@@ -212,8 +210,8 @@ def _encode_pictures(
     keys: Sequence[bytes | None] | None = None
     how: dict[str, Any] = {"total": len(pictures), "batch": encoding.batch, "workers": encoding.workers}
     if config.missing == "refuse":  # one broken picture is the end: known before hours of encoding, not after them
-        looking = _teller(tell, "looking at pictures", len(pictures))
-        keys, failed = look_at_pictures(encoder, _items(pictures), cache_folder(), outputs, **how, tell=looking)
+        tell_decoding = _teller(tell, "looking at pictures", len(pictures))
+        keys, failed = find_undecodable(encoder, _items(pictures), cache_folder(), outputs, **how, tell=tell_decoding)
         _refuse_failed(config, failed, len(pictures))
     encoding_pictures = _teller(tell, "encoding pictures", len(pictures))
     return encode_pictures(encoder, _items(pictures, keys), cache_folder(), outputs, **how, tell=encoding_pictures)

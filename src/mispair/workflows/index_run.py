@@ -24,6 +24,7 @@ from mispair.data.section_files import full_paths
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
+from mispair.retrieval.scoring import device_of
 from mispair.reviewing.identity import audit_identity
 from mispair.searching.index import KEYS, Index, Manifest, Side
 from mispair.searching.write import kind_for, write_index
@@ -180,8 +181,7 @@ def _vectors(run: TrainedRun, values: Tensor, mask: Tensor, side: Side) -> NDArr
     """(B, D) unit vectors; products of joined ones are the mean of the networks' products."""
     pooled = []
     for model in run.models:
-        assert isinstance(model, nn.Module)
-        device = next(model.parameters(), torch.empty(0)).device
+        device = device_of(model)
         with evaluation_mode(model):
             if side == "images":
                 pooled.append(model.pool_images(model.encode_images(values.to(device), mask.to(device))))

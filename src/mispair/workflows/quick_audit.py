@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from mispair.auditing import quick
-from mispair.auditing.embeddings import GivenPairs, as_array, number_images
+from mispair.auditing.embeddings import GivenPairs, as_array, number_images, refuse_sparse
 from mispair.auditing.facts import Origin
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
@@ -56,7 +57,10 @@ def quick_audit_files(
 
 
 def _store(name: str, values: Any) -> FeatureStore:
-    array = values.detach().numpy() if isinstance(values, Tensor) else as_array(name, values)
+    if isinstance(values, Tensor):
+        dense = refuse_sparse(name, values).detach().cpu()
+        values = (dense.float() if dense.dtype == torch.bfloat16 else dense).numpy()  # numpy has no bfloat16
+    array = as_array(name, values)
     if array.ndim != 2 or array.shape[1] < 2:
         raise InputError(f"{name} must be one vector per pair, shape (n, d), got shape {tuple(array.shape)}")
     return FeatureStore(array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from mispair.auditing.calibration import FEWEST
 from mispair.config.schema import RunConfig
 from mispair.data import PairData
 from mispair.errors import InputError
@@ -13,7 +14,6 @@ from mispair.models import InputSizes, build_model
 from mispair.models.own import OwnConfig
 from mispair.models.sgr import SGRConfig
 
-FEWEST = 20  # pairs whose losses can be told apart; an audit needs as many
 _USUAL = 4096  # sizes up to this fit anywhere; counting weights takes a second the first time
 _COPIES = 4  # of every weight while training: itself, its gradient, and the two moments of Adam
 

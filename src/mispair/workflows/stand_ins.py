@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from mispair.models import polish
+from mispair.models import fit_stand_in
 from mispair.runtime.checkpoint import load_model, save_model
 from mispair.workflows.assemble import Training
 from mispair.workflows.best_models import best_models
@@ -33,7 +33,7 @@ def refit_stand_ins(training: Training) -> None:
             lessons = [
                 (model.encode_images(b.images, b.image_mask), model.encode_texts(b.texts, b.text_mask)) for b in batches
             ]
-        polish(model, lessons)
+        fit_stand_in(model, lessons)
     named: dict[str, nn.Module] = dict(zip(training.trainer.method.networks, saved, strict=True))
     kept = {key: value for key, value in about.items() if key not in ("format", "scorers")}
     save_model(file, named, {**kept, "polished": "yes"})

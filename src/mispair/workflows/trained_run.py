@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from mispair.config.load import load_config
 from mispair.config.schema import RunConfig
@@ -24,14 +24,12 @@ from mispair.errors import InputError
 from mispair.pictures.given import is_picture, picture_bytes
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
-from mispair.retrieval.scoring import Precision, encode_images, encode_texts, score_grid
+from mispair.retrieval.scoring import Precision, encode_images, encode_texts, read_batches, score_grid
 from mispair.runtime.run_folder import RunFolder
 from mispair.types import Encoded
 from mispair.workflows.best_models import load_models
 from mispair.workflows.networks import Network
 from mispair.workflows.raw_inputs import caption_vectors, picture_features, pieces_of_captions, reads_captions
-
-_BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,16 +137,17 @@ class TrainedRun:
         """Encode texts.
 
         Args:
-            texts: captions as strings where the run was trained on words or on an encoder's vectors of captions, else
-                features (n, F') or (n, L, F').
+            texts: captions as strings, a list or a column of any library, where the run was trained on words or on an
+                encoder's vectors of captions, else features (n, F') or (n, L, F').
         """
-        if not isinstance(texts, str) and not len(texts):
+        texts = _rows([texts] if isinstance(texts, str) else texts)
+        if not len(texts):
             raise InputError("texts holds nothing to encode; expected at least one")
-        if not isinstance(texts, str) and not isinstance(texts[0], str):
+        if isinstance(texts, FeatureStore | PreparedPictures) or not isinstance(texts[0], str):
             if self.vocabulary is not None:
                 raise InputError(f"{self.folder} was trained on captions: give strings, not features")
             return self._encode(_store(texts, "texts"), "texts")
-        captions = [texts] if isinstance(texts, str) else [str(text) for text in texts]
+        captions = [str(text) for text in texts]
         if self.config.data.live:
             return self._encode(TokenStore.of_ids(pieces_of_captions(self.config.data, captions), 0), "texts")
         if self.vocabulary is None:
@@ -195,23 +194,13 @@ class TrainedRun:
         encode = encode_images if side == "images" else encode_texts
         parts, vectors = [], []
         for model in self.models:
-            assert isinstance(model, nn.Module)
-            device = next(model.parameters(), torch.empty(0)).device
-            encoded = encode(model, _batches(store, device))
+            encoded = encode(model, read_batches(model, partial(gather, store), np.arange(len(store))))
             parts.append(encoded)
             with torch.no_grad():
                 pooled: Tensor = (model.pool_images if side == "images" else model.pool_texts)(encoded)
             vectors.append(pooled.float().cpu())
         joined = torch.cat(vectors, 1) / len(vectors) ** 0.5  # products of these are the mean of the products
         return EncodedItems(tuple(parts), np.asarray(joined.numpy()))
-
-
-def _batches(
-    store: FeatureStore | PreparedPictures | TokenStore, device: torch.device
-) -> Iterator[tuple[Tensor, Tensor]]:
-    for start in range(0, len(store), _BATCH):
-        values, mask = gather(store, np.arange(start, min(start + _BATCH, len(store))))
-        yield values.to(device), mask.to(device)
 
 
 def load_run(
@@ -240,6 +229,20 @@ def _refuse_other_words(run: RunFolder, vocabulary: Vocabulary | None, about: di
         )
 
 
+def _rows(texts: Any) -> Any:
+    """Texts or features by their position; a column of another library may have an index of its own."""
+    if isinstance(texts, FeatureStore | PreparedPictures | Tensor):
+        return texts
+    if hasattr(texts, "to_pylist"):  # pyarrow
+        return texts.to_pylist()
+    if hasattr(texts, "__array__") and np.ndim(texts):
+        return np.asarray(texts)
+    try:
+        return list(texts)
+    except TypeError:
+        raise InputError(f"texts must be captions or features, got {type(texts).__name__}") from None
+
+
 def _store(values: Any, name: str) -> FeatureStore | PreparedPictures:
     if isinstance(values, FeatureStore | PreparedPictures):
         return values
@@ -251,6 +254,8 @@ def _store(values: Any, name: str) -> FeatureStore | PreparedPictures:
         raise InputError(f"{name} must be numbers, (n, width) or (n, regions, width)") from None
     if array.ndim not in (2, 3):
         raise InputError(f"{name} must have shape (n, width) or (n, regions, width), got {array.shape}")
+    if not array.size:
+        raise InputError(f"{name} holds nothing to encode; expected at least one")
     wrong = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(1))
     if wrong.size:
         raise InputError(f"{name} must be finite, but row {wrong[0]} holds NaN or infinity")

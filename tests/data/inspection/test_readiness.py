@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mispair.data import DataConfig, PairData, open_split
-from mispair.data.inspection.readiness import look_before_training
+from mispair.data.inspection.readiness import check_readiness
 from mispair.errors import InputError
 from tests.data.samples import captions, features, precomp, write_lines
 
@@ -24,7 +24,7 @@ def folder(path: Path) -> Path:
 
 
 def test_good_data_is_not_talked_about(tmp_path: Path) -> None:
-    assert look_before_training(*opened(folder(tmp_path))) == ()
+    assert check_readiness(*opened(folder(tmp_path))) == ()
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
@@ -34,7 +34,7 @@ def test_rows_that_are_no_numbers_are_named(tmp_path: Path, split: str, value: f
     array[2, 1, 3] = array[5, 0, 0] = value
     np.save(folder(tmp_path) / f"{split}_ims.npy", array)
     with pytest.raises(InputError, match=rf"{split}_ims.npy: 2 rows \(2, 5\) hold NaN"):
-        look_before_training(*opened(tmp_path))
+        check_readiness(*opened(tmp_path))
 
 
 def test_what_float32_cannot_hold_is_named_too(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_what_float32_cannot_hold_is_named_too(tmp_path: Path) -> None:
     array[3, 0, 0] = -1e300
     np.save(folder(tmp_path) / "train_ims.npy", array)
     with pytest.raises(InputError, match=r"1 row \(3\)"):
-        look_before_training(*opened(tmp_path))
+        check_readiness(*opened(tmp_path))
 
 
 def test_rows_of_a_folded_array_are_rows_of_the_file(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_rows_of_a_folded_array_are_rows_of_the_file(tmp_path: Path) -> None:
     array[2] = np.nan
     np.save(folder(tmp_path) / "train_ims.npy", np.repeat(array, 5, axis=0))
     with pytest.raises(InputError, match=r"1 row \(10\)"):
-        look_before_training(*opened(tmp_path))
+        check_readiness(*opened(tmp_path))
 
 
 @pytest.mark.parametrize(("caption", "word"), [("", "empty"), ("A photo", "alike")])
@@ -60,7 +60,7 @@ def test_captions_without_a_difference_are_refused(tmp_path: Path, caption: str,
     np.save(tmp_path / "p.npy", features(30))
     data = open_split(DataConfig(path=str(path)), "train")
     with pytest.raises(InputError, match=rf"all {len(data)} captions of train are {word}.*--caption-column"):
-        look_before_training(data)
+        check_readiness(data)
 
 
 def test_features_without_a_difference_are_refused(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_features_without_a_difference_are_refused(tmp_path: Path) -> None:
     array[:] = array[3]
     np.save(folder(tmp_path) / "train_ims.npy", array)
     with pytest.raises(InputError, match=r"train_ims.npy: all 7 rows of train are alike; expected features that tell"):
-        look_before_training(*opened(tmp_path))
+        check_readiness(*opened(tmp_path))
     array[6, 0, 0] += 1
     np.save(tmp_path / "train_ims.npy", array)
-    look_before_training(*opened(tmp_path))
+    check_readiness(*opened(tmp_path))
 
 
 def test_widths_that_differ_are_refused(tmp_path: Path) -> None:
     np.save(folder(tmp_path) / "dev_ims.npy", features(7, width=9))
     with pytest.raises(InputError, match=r"dev_ims.npy has image features of width 9 and train_ims.npy of width 4"):
-        look_before_training(*opened(tmp_path))
+        check_readiness(*opened(tmp_path))
 
 
 def test_some_empty_captions_bytes_that_are_not_utf8_and_unknown_words_are_said(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_some_empty_captions_bytes_that_are_not_utf8_and_unknown_words_are_said(
     lines[6] = b"caf\xe9"
     (folder(tmp_path) / "train_caps.txt").write_bytes(b"\n".join(lines) + b"\n")
     write_lines(tmp_path / "dev_caps.txt", [f"ein Hund Nummer {k} ." for k in range(35)])
-    told = "\n".join(look_before_training(*opened(tmp_path)))
+    told = "\n".join(check_readiness(*opened(tmp_path)))
     assert "1 of 35 captions of train is empty" in told
     assert "train_caps.txt: bytes that are not UTF-8 in line 7" in told
     assert "80% of the words of dev have no id of their own" in told

@@ -69,7 +69,7 @@ class EncodeBothOptions(EncodeOptions):
         texts = self.texts
         if texts not in (None, "words", "encoder"):
             raise InputError(f"--texts is words or encoder, got {texts!r}")
-        if texts is None and model is not None and not encodes_one_vector(model.partition(":")[0]):
+        if texts is None and model is not None and not encodes_one_vector(model):
             texts = "words"
         return self._encoding(None if texts is None else texts == "encoder", device)
 
@@ -108,5 +108,4 @@ def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: 
 
     config = data_config(**{name: value for name, value in files.items() if name != "sides"})
     done = encoded(config, how, asked, progress)
-    names = ("features", "joint", "second", "encoder", "cells")
-    return files | {name: getattr(done, name) for name in names if getattr(done, name) != getattr(config, name)}
+    return files | done.changes_since(config)

@@ -52,7 +52,7 @@ def index_folder(root: Path, names: Iterable[str], allow_outside: bool = False) 
         else:
             places[name] = place
     if missing:
-        _look_below(store, places, missing)
+        _scan_below(store, places, missing)
     return PictureIndex(store, places, missing, str(root))
 
 
@@ -118,7 +118,7 @@ def _find(store: FolderStore, name: str) -> str | Broken:
     return Broken(OUTSIDE if outside else "missing")
 
 
-def _look_below(store: FolderStore, places: dict[str, str], missing: dict[str, str]) -> None:
+def _scan_below(store: FolderStore, places: dict[str, str], missing: dict[str, str]) -> None:
     """Names that lie deeper than they say, found by file name where there is only one of that name.
 
     An é in a table is one letter, and in names of files that a Mac wrote often an e with an accent behind it.

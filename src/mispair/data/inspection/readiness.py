@@ -1,4 +1,4 @@
-"""A look before training: what would make it pointless is known before the first step."""
+"""Whether data can be learned from at all: what would make a training pointless is refused before its first step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = 1024  # compared at a time; nearly always the first two differ
 MANY_UNKNOWN = 0.2  # share of words without an id of their own that a person should know of
 
 
-def look_before_training(*splits: PairData) -> tuple[str, ...]:
+def check_readiness(*splits: PairData) -> tuple[str, ...]:
     """Refuse data that cannot be learned from; return what a person should know, one sentence each.
 
     Args:

@@ -47,7 +47,7 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
     with quiet():
         for row in range(len(pictures)):
             data = pictures.read(row)
-            seen = _look(data)
+            seen = _examine(data)
             if isinstance(seen, Broken):
                 broken.append((row, seen.reason))
             else:
@@ -79,7 +79,7 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
     return PictureScan(facts, names_of_broken, hashes, tuple(findings))
 
 
-def _look(data: bytes | Broken) -> tuple[str, int, int] | Broken:
+def _examine(data: bytes | Broken) -> tuple[str, int, int] | Broken:
     """Kind, width and height of a picture, once all of it could be decoded."""
     from PIL import Image
 

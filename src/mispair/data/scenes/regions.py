@@ -12,9 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from mispair.data.scenes.appearance import measure
 from mispair.data.scenes.boxes import REGIONS, Floats, PictureArrays, find_boxes, ground_colour
 from mispair.data.scenes.draw import render
-from mispair.data.scenes.looks import measure
 from mispair.data.scenes.world import Dice, sample
 
 WIDTH = 96
@@ -53,9 +53,9 @@ def _words() -> tuple[Words, Words]:
     draws = [Dice(np.random.default_rng((_SEED, k))) for k in range(_PICTURES_TO_LEARN_FROM)]
     pictures = np.stack([render(sample(draw), draw) for draw in draws])
     ground = ground_colour(pictures)
-    looks = measure(pictures, ground, find_boxes(pictures, ground, [draw.rng for draw in draws]))
+    appearance = measure(pictures, ground, find_boxes(pictures, ground, [draw.rng for draw in draws]))
     rng = np.random.default_rng(_SEED)
-    return _learn(looks.outline, _OUTLINES, rng), _learn(looks.texture, _TEXTURES, rng)
+    return _learn(appearance.outline, _OUTLINES, rng), _learn(appearance.texture, _TEXTURES, rng)
 
 
 def _learn(values: Floats, count: int, rng: np.random.Generator) -> Words:
@@ -80,9 +80,14 @@ def _distances(values: Floats, centres: Floats) -> Floats:
 def _raw(pictures: PictureArrays, rngs: list[np.random.Generator]) -> Floats:
     ground = ground_colour(pictures)
     boxes = find_boxes(pictures, ground, rngs)
-    looks = measure(pictures, ground, boxes)
+    appearance = measure(pictures, ground, boxes)
     outlines, textures = _words()
-    parts = [outlines.answer(looks.outline) * 1.5, textures.answer(looks.texture), looks.colour * 3.0, looks.place]
+    parts = [
+        outlines.answer(appearance.outline) * 1.5,
+        textures.answer(appearance.texture),
+        appearance.colour * 3.0,
+        appearance.place,
+    ]
     return np.concatenate(parts, -1)
 
 

@@ -66,8 +66,8 @@ def sample(draw: Dice) -> Scene:
     count = 1 + draw.below(MOST_OBJECTS)
     objects = []
     for place in draw.some(count, 9):
-        looks = [draw.below(n) for n in CHOICES[:4]]
-        objects.append((*looks, place // 3, place % 3))
+        attributes = [draw.below(n) for n in CHOICES[:4]]
+        objects.append((*attributes, place // 3, place % 3))
     return Scene(tuple(objects), draw.below(len(BACKGROUNDS)))
 
 

@@ -6,6 +6,8 @@ arithmetic without a graph; `vectors` puts it behind autograd.
 
 The context c_t = sum_r beta_tr v_r is used at unit length. Its length comes from the regions' Gram matrix
 (|c|^2 = beta' G beta), so the scaled context minus the word is one product and no pass over D is spent on norms.
+
+The slow version that proves it: `scan_attention` in tests/model_oracles.py.
 """
 
 from __future__ import annotations

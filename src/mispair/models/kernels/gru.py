@@ -3,6 +3,8 @@
 PyTorch's own loop leaves a graph of small steps behind, whose backward fills a zero gradient of the whole sequence per
 step and adds one weight gradient per step. Here the steps share buffers; only what must wait for the step before it
 stays in the loop, and each weight gets its gradient in one product. Same equations, same parameters as `nn.GRU`.
+
+The slow version that proves it: `encode_words` in tests/model_oracles.py, by `nn.GRU` itself, one text at a time.
 """
 
 from __future__ import annotations

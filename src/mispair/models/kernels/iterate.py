@@ -1,9 +1,11 @@
-"""One direction of iterative matching: queries look at contexts K times and remember (IMRAM, section 3.2-3.3).
+"""One direction of iterative matching: queries attend to contexts K times and remember (IMRAM, section 3.2-3.3).
 
 Contexts are the batch: a context items of Tc parts; s x b query items of Tq parts each, s = 1 when all contexts meet
 the same queries and a when each has its own (b = 1). Two facts make it cheap and change nothing: the context
 c = beta C enters the memory only through a linear map, so C is mapped once per item and beta mixes the result; and
 its cosine needs only dot products and |c|^2 = beta G beta', so c itself is never formed.
+
+The slow version that proves it: `imram_direction` in tests/model_oracles.py.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from mispair.models.kernels.unit_length import EPS, l2
 
 
 @dataclass(frozen=True, slots=True)
-class LookSettings:
-    """How queries look: how often, how sharply, and whether they are brought to unit length after each look."""
+class MatchingSettings:
+    """How often queries attend to contexts, how sharply, and whether they are brought to unit length each time."""
 
     steps: int
     smooth: float
@@ -46,7 +48,7 @@ class Queries:
     mask: Tensor  # (s, b, Tq)
 
 
-def iterate(contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor, looks: LookSettings) -> Tensor:
+def iterate(contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor, settings: MatchingSettings) -> Tensor:
     """Sum over all looks of the mean cosine between queries and what they see, (a, b).
 
     w_query (2D, D) and bias (2D,) are the query half of the gate map: gate first, candidate second.
@@ -58,24 +60,24 @@ def iterate(contexts: Contexts, queries: Queries, w_query: Tensor, bias: Tensor,
     length = torch.linalg.vector_norm(queries.values, dim=-1).expand(a, b, tq)
     total = first.new_zeros(a, b)
     raw, state = first, queries.values.reshape(s, b * tq, d)
-    for step in range(looks.steps):
-        weights = _look(raw, contexts.mask, real, looks.smooth)
+    for step in range(settings.steps):
+        weights = _attend(raw, contexts.mask, real, settings.smooth)
         flat = weights.view(a, b * tq, tc)
         seen = (flat * torch.bmm(flat, contexts.gram)).sum(-1).clamp_min(1e-16).sqrt().view(a, b, tq)
         cosine = (weights * first).sum(-1) / (length * seen).clamp_min(EPS)
         total = total + (cosine * real).sum(-1) / real.sum(-1)
-        if step + 1 == looks.steps:
+        if step + 1 == settings.steps:
             break  # what would be remembered is read by nobody
         half = queries.mapped.reshape(s, b * tq, 2 * d) if step == 0 else state @ w_query.T
         gate, candidate = torch.split(torch.baddbmm(half + bias, flat, contexts.mapped), d, -1)
         gate, candidate = gate.sigmoid(), candidate.tanh()
         state = candidate + gate * (state - candidate)
-        state = l2(state) if looks.norm else state
+        state = l2(state) if settings.norm else state
         raw = torch.bmm(state, contexts.values.mT).view(a, b, tq, tc)
     return total
 
 
-def _look(raw: Tensor, context_mask: Tensor, query_mask: Tensor, smooth: float) -> Tensor:
+def _attend(raw: Tensor, context_mask: Tensor, query_mask: Tensor, smooth: float) -> Tensor:
     """Normalise over the queries of an item for each context part, then softmax over context parts."""
     act = leaky_relu(raw, SLOPE) * query_mask[..., None]
     logits = l2(act, dim=2) * smooth

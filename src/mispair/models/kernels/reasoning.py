@@ -3,6 +3,8 @@
 One step is X <- ReLU(E X W_g' + b_g), E = softmax_row((X W_q' + b_q)(X W_k' + b_k)'). Three savings, all exact:
 the key bias shifts a whole row and drops out; the query and key maps merge into M = W_q' W_k and the row b_q W_k,
 so a step is a product with M and one with W_g; the last step is read at node 0 only, so only node 0 is computed.
+
+The slow version that proves it: `sgr_head` in tests/model_oracles.py.
 """
 
 from __future__ import annotations

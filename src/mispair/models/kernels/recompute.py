@@ -2,6 +2,8 @@
 
 A block function maps image-side tensors (n, ...) and text-side tensors (b, k, ...) to logits (n, k); b is 1 for a
 grid and n (with k = 1) for a list of pairs. It must be deterministic. Its graph exists for one block at a time.
+
+The slow version that proves it: `imram_scores` in tests/model_oracles.py, whose graph is stored as a whole.
 """
 
 from __future__ import annotations

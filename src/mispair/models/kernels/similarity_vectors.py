@@ -3,6 +3,8 @@
 s_t = l2(W_loc (c_t - w_t)^2 + b), s_0 = l2(W_glo (g_v - g_t)^2 + b), stacked with the global node first. The
 backward keeps the dot products and the result, recomputes the contexts, and looks at the incoming gradient: cells
 without gradient cost nothing when they are the majority (hardest-negative losses).
+
+The slow version that proves it: `similarity_nodes` in tests/model_oracles.py.
 """
 
 from __future__ import annotations

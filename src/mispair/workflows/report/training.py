@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import platform
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.auditing.audit_folder import AuditFolder
+from mispair.auditing.fixing.chunks import sha256
 from mispair.config.load import load_config
 from mispair.config.schema import RunConfig
 from mispair.errors import InputError
@@ -244,9 +244,8 @@ def provenance(run: RunRecord) -> list[tuple[str, str]]:
         facts.append(("noise", str(summary["noise"]["text"]).replace("`", "")))
     weights = run.files.model_file
     if weights.is_file():
-        with weights.open("rb") as file:
-            facts.append(("model hash", _sha256(file)))
-    facts.append(("configuration hash", hashlib.sha256(run.files.config_file.read_bytes()).hexdigest()))
+        facts.append(("model hash", sha256(weights)))
+    facts.append(("configuration hash", sha256(run.files.config_file)))
     if "seconds" in summary:
         steps = f", {summary['cost']['steps']:,} steps" if "cost" in summary else ""
         facts.append(("trained for", f"{summary['seconds']:.0f} s{steps}"))
@@ -260,13 +259,6 @@ def versions() -> list[tuple[str, str]]:
     used = (("mispair", __version__), ("python", platform.python_version()), ("torch", str(torch.__version__)))
     listed = ", ".join(f"{name} {version}" for name, version in (*used, ("numpy", np.__version__)))
     return [("versions", listed), ("machine", f"{platform.system()} {platform.machine()}")]
-
-
-def _sha256(file: Any) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def _share(values: NDArray[Any], edges: NDArray[Any]) -> list[float]:

@@ -1,4 +1,4 @@
-"""What is known about a cell without the pairs judged: by all other pairs, and by a model that is not trained."""
+"""Evidence about a cell that its own pair had no part in: by all other pairs, and by a model that is not trained."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from mispair.auditing.similarity import Rows
 from mispair.data.pair_data import PairData
 from mispair.data.pair_table import PairTable
 from mispair.data.untrained import untrained_vectors
-from mispair.functional.leave_one_out import OtherPairs
+from mispair.functional.leave_one_out import OtherPairs, centred
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +30,7 @@ def said_by_others(
     """
     pair_of_text = np.zeros(int(table.text_rows.max()) + 1, np.int64)
     pair_of_text[table.text_rows] = np.arange(len(table))
-    near = None if joint is None else (_centred(joint), _centred(texts))
+    near = None if joint is None else (centred(joint), centred(texts))
 
     def disagreement(rows: Rows, cols: Rows, trust: Floats) -> Floats:
         pairs = pair_of_text[cols]
@@ -51,7 +50,3 @@ def said_without_training(data: PairData) -> Callable[[Rows, Rows, Floats], Floa
         return None
     joint = None if vectors.joint is None else torch.from_numpy(vectors.joint)
     return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table, joint)
-
-
-def _centred(vectors: Tensor) -> Tensor:
-    return normalize(vectors - vectors.mean(0), dim=1)

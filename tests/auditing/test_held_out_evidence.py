@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from mispair.auditing.others import said_by_others
+from mispair.auditing.held_out_evidence import said_by_others
 from mispair.data.pair_table import PairTable
 from mispair.functional.leave_one_out import OtherPairs
 

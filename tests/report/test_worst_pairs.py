@@ -6,7 +6,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mispair.report import worst_pairs as table
+from mispair.report import worst_pairs
 from mispair.report.content import PairRow, WorstPairs
 from mispair.report.worst_pairs import pair_table
 
@@ -61,7 +61,7 @@ def test_the_first_rows_can_be_read_without_scripts():
 @settings(max_examples=15)
 @given(st.sampled_from('x<"é漢🎉'), st.integers(1, 4_000), st.integers(1, 300))
 def test_texts_stay_in_the_budget(letter, length, count):
-    budget, table.TEXT_BUDGET = table.TEXT_BUDGET, 60_000
+    budget, worst_pairs.TEXT_BUDGET = worst_pairs.TEXT_BUDGET, 60_000
     try:
         rows = [PairRow(str(k), "i", f"{k} " + letter * length, 0.5, False) for k in range(count)]
         page = pair_table(WorstPairs(rows, count))
@@ -73,7 +73,7 @@ def test_texts_stay_in_the_budget(letter, length, count):
         elif any(text.count(letter) < length for text in cut):
             assert "characters are cut here" in page
     finally:
-        table.TEXT_BUDGET = budget
+        worst_pairs.TEXT_BUDGET = budget
 
 
 def test_only_pictures_of_listed_images_are_kept():

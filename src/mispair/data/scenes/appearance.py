@@ -19,7 +19,7 @@ _HUES = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class Appearance:
     """Measurements of every box, (n, R, ...)."""
 
     outline: Floats  # (n, R, 36) how much of each cell differs from the background
@@ -28,7 +28,7 @@ class Looks:
     place: Floats  # (n, R, 10) where the box lies and how large it is
 
 
-def measure(pictures: PictureArrays, ground: Floats, boxes: Floats) -> Looks:
+def measure(pictures: PictureArrays, ground: Floats, boxes: Floats) -> Appearance:
     """pictures (n, S, S, 3), ground (n, 3), boxes (n, R, 4)."""
     crops = _crop(pictures, boxes)
     differs = np.clip(highest(np.abs(crops - ground[:, None, None, None])) / 60.0, 0.0, 1.0)
@@ -41,7 +41,7 @@ def measure(pictures: PictureArrays, ground: Floats, boxes: Floats) -> Looks:
     mean = (flat @ crops.reshape(n, regions, -1, 3))[:, :, 0] / total / 256.0
     around = np.broadcast_to(ground[:, None] / 256.0, mean.shape)
     colour = np.concatenate([_hues(crops, weight) / total, mean, around], -1)
-    return Looks(outline, _texture(crops, weight), colour.astype(np.float32), _place(boxes))
+    return Appearance(outline, _texture(crops, weight), colour.astype(np.float32), _place(boxes))
 
 
 def _crop(pictures: PictureArrays, boxes: Floats) -> Floats:
