@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mispair.auditing.fixing.actions import Fix, plan_fix
 from mispair.auditing.verdicts import Verdicts
 
+_MOSTLY = 0.5  # share of proposals that fit, below which none of them is believed unseen
 _WORTH = 0.01  # more wrong pairs than after dropping that keeping more pairs may cost
 
 
@@ -67,6 +68,15 @@ def advise(verdicts: Verdicts) -> str:
     fit = f"about {rematch.true:.0%} of the {rematch.replaced:,} new captions fit"
     said += f"; if they are rematched, {rematch.wrong:.1%} ({fit})"
     return f"{said}. Recommended: --action {recommended(drop, rematch)}."
+
+
+def share_of_fitting(verdicts: Verdicts) -> str:
+    """How many of the captions that are proposed can be right, in a sentence: their weights alone do not say it."""
+    true = expect(verdicts, plan_fix(verdicts, "rematch")).true if verdicts.facts.conclusive else None
+    if true is None:
+        return "How many of them fit is not known."
+    doubt = ": candidates for a person to look at, not corrections" if true < _MOSTLY else ""
+    return f"About {true:.0%} of them are expected to fit{doubt}."
 
 
 def recommended(drop: Expectation, rematch: Expectation) -> str:
