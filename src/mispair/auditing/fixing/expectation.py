@@ -48,8 +48,8 @@ def _proposals_true(verdicts: Verdicts, pairs: NDArray[np.int64]) -> NDArray[np.
     return np.interp(weight, trial.weights, trial.true_at)
 
 
-def advise(verdicts: Verdicts) -> str:
-    """Which action to take and what to expect of it, in a sentence or two."""
+def advise(verdicts: Verdicts, *, threshold: float = 0.5, min_weight: float = 0.0, min_gain: float = 0.0) -> str:
+    """Which action to take within these limits (see `plan_fix`) and what to expect of it, in a sentence or two."""
     facts = verdicts.facts
     if facts.issues == 0:
         said = "No pair is judged mismatched, so there is none to drop or to rematch."
@@ -57,7 +57,8 @@ def advise(verdicts: Verdicts) -> str:
             return said
         # The rate counts what no single pair shows: of 300 pairs with a probability of .1 each, 30 are wrong.
         return f"{said} {facts.rate:.1%} may be wrong all the same, but this model cannot say which."
-    drop, rematch = (expect(verdicts, plan_fix(verdicts, action)) for action in ("drop", "rematch"))
+    limits = {"threshold": threshold, "min_weight": min_weight, "min_gain": min_gain}
+    drop, rematch = (expect(verdicts, plan_fix(verdicts, action, **limits)) for action in ("drop", "rematch"))
     if drop.wrong is None:
         return "What an action would leave cannot be told, since this model cannot tell how many are mismatched."
     said = f"If the mismatched pairs are dropped, {drop.wrong:.1%} of the others are expected to be wrong"
