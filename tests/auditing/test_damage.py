@@ -61,6 +61,13 @@ def test_a_caption_that_fits_its_many_images_is_no_damage():
     assert find_repeated_captions(captions, rows, np.where(rows < 8, 0.9, 0.1)) is not None
 
 
+def test_a_repeated_caption_is_quoted_as_it_stands_in_the_data():
+    captions = ["Lemon SVG theme", *["lemon SVG theme."] * 8, *(f"caption {k}" for k in range(100))]
+    found = find_repeated_captions(captions, np.arange(len(captions)), np.full(len(captions), 0.9))
+    assert found is not None
+    assert "'Lemon SVG theme' is on 9" in found.evidence
+
+
 def test_crowded_images():
     rows = np.repeat(np.arange(50), 5)
     names = [f"im{k}" for k in range(50)]

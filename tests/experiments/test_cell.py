@@ -47,8 +47,10 @@ def test_a_changed_cell_is_nobodys_to_throw_away(finished):
     (changed,) = tiny_cells(out, only=["row=l2rm", "column=0.6"], data={"scenes": {"set": {**TINY, "train.lr": 0.5}}})
     assert changed.status() == "changed"
     assert finished.status() == "finished"
-    with pytest.raises(InputError, match="were run with other values .* --redo"):
+    with pytest.raises(InputError, match=r"seed-\d was run with other values .* --redo"):
         refuse_changed([changed], redo=False)
+    with pytest.raises(InputError, match=r"seed-\d and 1 more cell were run with"):
+        refuse_changed([changed, changed], redo=False)
     assert finished.folder.exists()
 
 

@@ -100,6 +100,30 @@ def test_controls_are_sure_or_repaired_with_another_caption():
             assert item.caption_of not in (None, item.pair)
 
 
+def test_a_control_put_together_at_random_shows_another_caption_of_another_image():
+    """Most of these pairs say "card": beside one of them the caption of another is no wrong pair."""
+    captions = ["card" if k % 10 else f"thing {k}" for k in range(N)]
+    images = [k // 2 for k in range(N)]
+    q = ReviewQueue(P, LOOK, seed=3, captions=captions, images=images)
+    controls = [item for item in (q.item("ann", k) for k in range(210)) if item is not None and item.control]
+    made = [item for item in controls if item.control == "re-paired"]
+    assert len(made) >= 5
+    assert all(captions[item.pair] != captions[item.caption_of] for item in made)
+    assert all(images[item.pair] != images[item.caption_of] for item in made)
+
+
+def test_where_no_caption_differs_no_control_is_put_together():
+    q = ReviewQueue(np.full(N, 0.5), LOOK, seed=3, captions=["card"] * N)
+    assert not any(q.item("ann", k).control for k in range(60))
+
+
+def test_a_model_that_cannot_tell_is_sure_of_no_pair():
+    """Its lowest probabilities are guesses, and a reviewer who sees better would be charged with an error."""
+    q = ReviewQueue(P, LOOK, seed=3, trusted=False)
+    controls = [item for item in (q.item("ann", k) for k in range(200)) if item.control]
+    assert {item.control for item in controls} == {"re-paired"}
+
+
 def test_disagreements_come_next_to_whoever_has_not_seen_them():
     q = queue()
     for k in range(5):

@@ -1,6 +1,7 @@
 """A whole review: what is shown is blind, answers land on disk in order, the estimate follows, a restart goes on."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,29 @@ def test_a_truthful_reviewer_makes_no_error_on_controls(session, audited):
     progress = session.progress("ann")
     assert progress["controls"] == 6
     assert progress["control_errors"] == 0
+
+
+def test_repeated_captions_charge_a_truthful_reviewer_with_no_error(tmp_path):
+    """Beside a picture called "Card." another "card" is right, whoever put the pair together."""
+    titles = [f"caption {k}" if k % 8 == 0 else ("card", "Card.")[k % 2] for k in range(211)]
+    session = ReviewSession(tmp_path, small_audit(captions=titles)[0])
+    controls = []
+    for _ in range(200):
+        shown = session.shown("ann")
+        item = session.queue.item("ann", shown.place)
+        controls += [shown] if item.control == "re-paired" else []
+        session.answer("ann", shown.place, "skip")
+    assert len(controls) >= 5
+    assert not any({shown.caption, shown.proposed_caption} <= {"card", "Card."} for shown in controls)
+
+
+def test_what_an_audit_cannot_tell_is_no_control(tmp_path, audited):
+    verdicts = audited[0]
+    for unknown in ({"conclusive": False}, {"data": {"mended": {"action": "drop", "wrong": 0.1}}}):
+        told = replace(verdicts, facts=replace(verdicts.facts, **unknown))
+        session = ReviewSession(tmp_path, told)
+        kinds = {session.queue.item("ann", k).control for k in range(150)}
+        assert kinds == {None, "re-paired"}
 
 
 def test_a_careless_reviewer_is_noticed(session):

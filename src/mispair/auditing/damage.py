@@ -88,14 +88,14 @@ def find_repeated_captions(captions: Sequence[str], image_rows: Rows, p_mismatch
     if not repeated:
         return None
     repeated.sort(key=lambda entry: -entry[0])
-    images, caption, _ = repeated[0]
+    images, _, where = repeated[0]
     concerned = sorted(pair for _, _, pairs in repeated for pair in pairs)
     return Damage(
         kind=REPEATED,
         count=len(concerned),
         evidence=(
             f"{counted(len(repeated), 'caption stands', 'captions stand')} on more than {_MOST_IMAGES} images and"
-            f" {either(len(repeated), 'fits', 'fit')} few of them; {_quoted(caption)} is on {images:,}."
+            f" {either(len(repeated), 'fits', 'fit')} few of them; {_quoted(captions[where[0]])} is on {images:,}."
         ),
         remedy="Fetch the real captions of these rows, or drop them: nothing in the set can replace what is lost.",
         pairs=tuple(concerned[:_SHOWN]),

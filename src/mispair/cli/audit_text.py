@@ -56,7 +56,8 @@ def _look_table(rows: list[Verdict]) -> Any:
 
     table = Table(title="most worth a look", title_justify="left")
     for heading in ("pair", "image", "caption", "p mismatch", "proposed caption"):
-        table.add_column(heading, justify="right" if heading in ("pair", "p mismatch") else "left")
+        number = heading in ("pair", "p mismatch")
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in rows:
         texts = (row.image_id, row.caption, row.proposed_caption or "")
         image, caption, proposed = (escape(_printable(text)) for text in texts)

@@ -127,7 +127,7 @@ def _fix(
         new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
         console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {before:.1%}.")
     if action in PROPOSING:
-        console.print(advise(verdicts))
+        console.print(advise(verdicts, threshold=threshold, min_weight=min_weight, min_gain=min_gain))
     elif action == "drop" and fixed.wrong is None:
         console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
         if decisions is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mispair.atomic import write_text
+from mispair.counted import counted
 from mispair.errors import InputError
 from mispair.experiments.estimate import TimeLeft, clock, past_seconds
 from mispair.experiments.grid import Cell
@@ -77,9 +78,11 @@ def refuse_changed(cells: Sequence[Cell], redo: bool) -> None:
     """A finished cell of another configuration is somebody's result: it goes only when asked for."""
     changed = [cell for cell in cells if cell.status() == "changed"]
     if changed and not redo:
+        others = len(changed) - 1
+        named = f"{changed[0].folder} and {counted(others, 'more cell')} were" if others else f"{changed[0].folder} was"
         raise InputError(
-            f"{changed[0].folder} and {len(changed) - 1} more cells were run with other values than the spec "
-            "now gives; choose another -o, or run them again with --redo"
+            f"{named} run with other values than the spec now gives; choose another -o, or add --redo to run again what"
+            " has changed"
         )
     for cell in changed:
         shutil.rmtree(cell.folder)

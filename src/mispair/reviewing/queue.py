@@ -9,7 +9,7 @@ The order is drawn from a seed, so a server that is killed and started again goe
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +24,7 @@ _TEN: tuple[ItemOrigin, ...] = ("control", *("random",) * 4, *("useful",) * 5)
 _SHARED = 20  # random pairs that every reviewer sees: agreement is measured on them
 _AWAY = 600.0  # seconds after which what was laid out for a silent reviewer goes to the others
 _SURE = 0.05  # a pair below this probability may stand as a control that is right
+_TRIES = 30  # pairs put together at random, of which one must be of two images and two captions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +41,31 @@ class Item:
 class ReviewQueue:
     """The queue of one audit for all its reviewers. Safe across threads."""
 
-    def __init__(self, p_mismatch: NDArray[np.float64], usefulness: Rows, seed: int = 0) -> None:
+    def __init__(
+        self,
+        p_mismatch: NDArray[np.float64],
+        usefulness: Rows,
+        seed: int = 0,
+        *,
+        captions: Sequence[str] | None = None,
+        images: Sequence[Hashable] | None = None,
+        trusted: bool = True,
+    ) -> None:
         """
         Args:
             p_mismatch: (N,) the model's probability of every pair.
             usefulness: (N,) rank of every pair by how much a person's answer would mend, 1 first.
+            captions, images: (N,) what each pair shows; by default no two show the same. A pair put together of two
+                that show the same caption or the same image would be no wrong one.
+            trusted: whether a pair of low probability is known to match; where the model cannot tell, none is.
         """
         self.pairs = len(p_mismatch)
+        self._captions = range(self.pairs) if captions is None else captions
+        self._images = range(self.pairs) if images is None else images
         self._seed = seed
         self._random = np.random.default_rng([seed, 1]).permutation(self.pairs)
         self._useful = np.argsort(usefulness, kind="stable")
-        self._sure = np.flatnonzero(p_mismatch < _SURE)
+        self._sure = np.flatnonzero(p_mismatch < _SURE) if trusted else np.zeros(0, np.int64)
         self._served: dict[str, list[Item]] = {}
         self._taken: set[int] = set()  # pairs that somebody was shown as random or useful
         self._disagreements: list[int] = []
@@ -122,7 +137,7 @@ class ReviewQueue:
         if decision.control != "re-paired":
             return Item(decision.pair, decision.origin, decision.control, proposal_first=first)
         again = self._control(draw, first)
-        if (again.pair, again.control) == (decision.pair, "re-paired"):
+        if again is not None and (again.pair, again.control) == (decision.pair, "re-paired"):
             return again
         other = (decision.pair + 1 + int(draw.integers(self.pairs - 1))) % self.pairs  # one that came from elsewhere
         return Item(decision.pair, "control", "re-paired", other, first)
@@ -148,8 +163,9 @@ class ReviewQueue:
             if pair not in mine:
                 return Item(pair, "useful", proposal_first=first)
         wanted = self._wanted(reviewer, place)
-        if wanted == "control" and self.pairs >= _SHARED:
-            return self._control(draw, first)
+        control = self._control(draw, first) if wanted == "control" and self.pairs >= _SHARED else None
+        if control is not None:
+            return control
         order: tuple[ItemOrigin, ...] = ("random", "useful") if wanted != "useful" else ("useful", "random")
         for origin in order:
             fresh = self._fresh(origin, mine)
@@ -169,8 +185,12 @@ class ReviewQueue:
         shared = next((int(k) for k in self._random[:_SHARED] if k not in mine), None)
         return shared if shared is not None else next((int(k) for k in self._random if k not in self._taken), None)
 
-    def _control(self, draw: np.random.Generator, first: bool) -> Item:
+    def _control(self, draw: np.random.Generator, first: bool) -> Item | None:
+        """A pair that is right or wrong for certain; None where no two pairs differ in both caption and image."""
         if len(self._sure) and draw.integers(2):
             return Item(int(draw.choice(self._sure)), "control", "sure", proposal_first=first)
-        pair, other = draw.choice(self.pairs, 2, replace=False)
-        return Item(int(pair), "control", "re-paired", int(other), first)
+        for _ in range(_TRIES):
+            pair, other = draw.choice(self.pairs, 2, replace=False).tolist()
+            if self._captions[pair] != self._captions[other] and self._images[pair] != self._images[other]:
+                return Item(pair, "control", "re-paired", other, first)
+        return None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mispair.auditing.damage import plain_caption
 from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.reviewing.agreement import agreements, disagreements, majority, reviewer_figures
@@ -50,7 +51,14 @@ class ReviewSession:
         self.verdicts, self._clock = verdicts, clock
         self.log = DecisionLog(decisions or folder / FILE, audit_identity(verdicts), len(verdicts))
         self._p = verdicts.p_mismatch
-        self.queue = ReviewQueue(self._p, verdicts.column("look"))
+        facts = verdicts.facts
+        self.queue = ReviewQueue(
+            self._p,
+            verdicts.column("look"),
+            captions=[plain_caption(caption) for caption in verdicts.table["caption"].to_pylist()],
+            images=verdicts.table["image_id"].to_pylist(),
+            trusted=facts.conclusive and not facts.data.get("mended"),
+        )
         self.queue.take_up(self.log.standing)
         self.queue.ask_again(disagreements(self.log.standing))
         self._flags = FlagLog(self.log.path.with_name(FLAGS), audit_identity(verdicts), len(verdicts))

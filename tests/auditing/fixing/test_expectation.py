@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mispair.auditing.facts import RematchTrial
@@ -47,6 +48,21 @@ def test_a_few_captions_that_do_not_fit_are_not_recommended_because_the_set_is_l
     dropped = Expectation("drop", 1488, 0.021, 0, None)
     assert recommended(dropped, few) == "drop"
     assert recommended(dropped, replace(few, true=0.8)) == "rematch"
+
+
+def test_advice_keeps_the_limits_of_the_fix_it_stands_beside() -> None:
+    """Else it tells of more new captions, and of others, than the fix has just written."""
+    verdicts = tried(0.9)
+    least = float(np.nanmedian(verdicts.column("proposed_caption_weight")))
+    limited = plan_fix(verdicts, "rematch", min_weight=least)
+    expected = expect(verdicts, limited)
+    assert 0 < expected.replaced < expect(verdicts, plan_fix(verdicts, "rematch")).replaced
+    said = advise(verdicts, min_weight=least)
+    assert (
+        f"if they are rematched, {expected.wrong:.1%} (about 90% of the {expected.replaced:,} new captions fit)" in said
+    )
+    strict = advise(verdicts, threshold=0.9)
+    assert f"dropped, {expect(verdicts, plan_fix(verdicts, 'drop', threshold=0.9)).wrong:.1%}" in strict
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mispair.auditing.facts import RematchTrial
 from mispair.auditing.verdicts import Verdicts
 from mispair.errors import InputError
 from mispair.report.page import render
@@ -68,6 +69,25 @@ def test_the_data_is_another_now(tmp_path, trained, data):
     page = build_page(audit_beside(tmp_path / "audit", data, str(trained), captions=["something else"]))
     assert page.gallery.words is None
     assert any("not what was audited" in text for text in page.missing)
+
+
+@pytest.mark.parametrize(("true", "said"), [(0.08, "About 8% of them are expected to fit"), (None, "not known")])
+def test_the_gallery_says_how_many_of_its_proposals_fit(tmp_path, true, said):
+    """Weights alone read as if the heaviest were right."""
+    verdicts = audit_of(400)
+    trial = None if true is None else RematchTrial(50, 0.9, true, 0.1, 1.0, (0.2, 0.9), (true, true))
+    replace(verdicts, facts=replace(verdicts.facts, rematch=trial, conclusive=True)).save(tmp_path / "audit")
+    page = build_page(tmp_path / "audit")
+    assert said in page.gallery.how
+    assert said in render(page)
+
+
+def test_a_page_of_an_audit_without_training_mentions_no_training(tmp_path):
+    verdicts = audit_of(60)
+    replace(verdicts, facts=replace(verdicts.facts, run=None)).save(tmp_path / "audit")
+    page = build_page(tmp_path / "audit")
+    assert "training" not in dict(page.provenance)["judging took"]
+    assert "full model" not in page.gallery.how
 
 
 def test_embeddings_alone_read_well(tmp_path):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mispair.auditing.fixing.actions import Fix, plan_fix
 from mispair.auditing.verdicts import Verdicts
 
+_MOSTLY = 0.5  # share of proposals that fit, below which none of them is believed unseen
 _WORTH = 0.01  # more wrong pairs than after dropping that keeping more pairs may cost
 
 
@@ -47,8 +48,8 @@ def _proposals_true(verdicts: Verdicts, pairs: NDArray[np.int64]) -> NDArray[np.
     return np.interp(weight, trial.weights, trial.true_at)
 
 
-def advise(verdicts: Verdicts) -> str:
-    """Which action to take and what to expect of it, in a sentence or two."""
+def advise(verdicts: Verdicts, *, threshold: float = 0.5, min_weight: float = 0.0, min_gain: float = 0.0) -> str:
+    """Which action to take within these limits (see `plan_fix`) and what to expect of it, in a sentence or two."""
     facts = verdicts.facts
     if facts.issues == 0:
         said = "No pair is judged mismatched, so there is none to drop or to rematch."
@@ -56,7 +57,8 @@ def advise(verdicts: Verdicts) -> str:
             return said
         # The rate counts what no single pair shows: of 300 pairs with a probability of .1 each, 30 are wrong.
         return f"{said} {facts.rate:.1%} may be wrong all the same, but this model cannot say which."
-    drop, rematch = (expect(verdicts, plan_fix(verdicts, action)) for action in ("drop", "rematch"))
+    limits = {"threshold": threshold, "min_weight": min_weight, "min_gain": min_gain}
+    drop, rematch = (expect(verdicts, plan_fix(verdicts, action, **limits)) for action in ("drop", "rematch"))
     if drop.wrong is None:
         return "What an action would leave cannot be told, since this model cannot tell how many are mismatched."
     said = f"If the mismatched pairs are dropped, {drop.wrong:.1%} of the others are expected to be wrong"
@@ -67,6 +69,15 @@ def advise(verdicts: Verdicts) -> str:
     fit = f"about {rematch.true:.0%} of the {rematch.replaced:,} new captions fit"
     said += f"; if they are rematched, {rematch.wrong:.1%} ({fit})"
     return f"{said}. Recommended: --action {recommended(drop, rematch)}."
+
+
+def share_of_fitting(verdicts: Verdicts) -> str:
+    """How many of the captions that are proposed can be right, in a sentence: their weights alone do not say it."""
+    true = expect(verdicts, plan_fix(verdicts, "rematch")).true if verdicts.facts.conclusive else None
+    if true is None:
+        return "How many of them fit is not known."
+    doubt = ": candidates for a person to look at, not corrections" if true < _MOSTLY else ""
+    return f"About {true:.0%} of them are expected to fit{doubt}."
 
 
 def recommended(drop: Expectation, rematch: Expectation) -> str:

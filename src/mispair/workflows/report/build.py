@@ -284,5 +284,6 @@ def _provenance(run: training.RunRecord | None, audit: Verdicts | None) -> list[
         facts = audit.facts
         about = [f"{key} {facts.data[key]}" for key in ("path", "split", "format", "hash") if facts.data.get(key)]
         listed.append(("audited data", ", ".join(about)))
-        listed += [("held out", facts.held_out), ("judging took", f"{facts.seconds:.1f} s, beside training")]
+        beside = "" if facts.run is None else ", beside training"
+        listed += [("held out", facts.held_out), ("judging took", f"{facts.seconds:.1f} s{beside}")]
     return listed + training.versions()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mispair.auditing.fixing.expectation import share_of_fitting
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import PairData
 from mispair.report.content import Card, Gallery, PairRow, Word, WorstPairs
@@ -66,12 +67,13 @@ def judged_by_audit(audit: Verdicts) -> JudgedPairs:
         for k in range(len(audit))
     ]
     held = columns["proposed_caption_pair"]
+    scored = "" if audit.facts.run is None else ", scored again by the full model"
     return JudgedPairs(
         pairs,
         {k: int(held[k]) for k in range(len(audit)) if held[k] is not None},
         {k: name for k, name in enumerate(columns["proposed_image_id"]) if name is not None},
-        "They come from the whole set: a shortlist, scored again by the full model, then a partial transport that may "
-        "leave an image unmatched.",
+        f"They come from the whole set: a shortlist{scored}, then a partial transport that may leave an image"
+        f" unmatched. {share_of_fitting(audit)}",
         {k: bool(value) for k, value in enumerate(right) if value is not None},
     )
 
