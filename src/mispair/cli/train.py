@@ -91,7 +91,7 @@ def train(
         if tune in ("lora", "full"):
             files |= encode.live(f"--tune {tune}")
         elif "path" in files:
-            how = encode.encoding(training.device, training.model)
+            how = encode.encoding(training.device, training.model if tune is None else "dual")
             with ProgressLine() as progress:
                 files = encode_options.encoded_values(files, how, encode.asked, progress)
         chosen = train_options.configure(console, files, options, config)

@@ -6,16 +6,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mispair.data.config import FEW_PAIRS, DataConfig
+from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
-from mispair.data.readers.dispatch import open_pairing
 
 
 def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig:
     """A folder that `mispair embed` wrote with what it holds, as the data it came from would be read; else as it is.
 
     Args:
-        texts: whether captions are read as the encoder's vectors; None: where pairs are few, as everywhere.
+        texts: whether captions are read as the encoder's vectors; None: unless pictures are grids, as everywhere.
     """
     files = EmbeddedFolder(Path(config.path))
     if config.path == "scenes" or config.features is not None or not files.begun:
@@ -23,7 +22,7 @@ def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig
     made_by = files.made_by()
     update: dict[str, Any] = {"encoder": made_by.encoder, "cells": made_by.cells}
     if texts is None:
-        texts = not made_by.cells and len(open_pairing(config, "all").image_of_text) < FEW_PAIRS
+        texts = not made_by.cells
     vectors = str(files.texts_file)
     if config.second is None and texts and files.texts_file.exists():
         update["second"] = vectors
