@@ -98,8 +98,10 @@ def train(
 
     from mispair.config.load import load_config
     from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.embedded_before import as_embedded
     from mispair.workflows.networks import as_network
     from mispair.workflows.new_folder import new_folder
+    from mispair.workflows.refuse_unfit import refuse_unknown
     from mispair.workflows.train import train as train_run
 
     network = as_network(model)
@@ -116,6 +118,7 @@ def train(
         run.refuse_unless_begun()
         chosen = load_config(run.config_file)
     else:
+        refuse_unknown(method, model, tune)
         files = {"second": second, "features": features, "ids": ids, "images": images, "decisions": decisions}
         said_of_data = {name: os.fspath(file) for name, file in files.items() if file is not None}
         values: dict[str, Any] = {**said_of_data, **({"missing": missing} if missing else {})}
@@ -129,6 +132,7 @@ def train(
             "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "noise": noise,
             "tune": tune,
         })  # fmt: skip
+        chosen = as_embedded(chosen)
         for section, reason in reasons.items():
             console.print(f"{section:<7} {reason}", highlight=False, soft_wrap=True, markup=False)
         folder = Path(out) if out is not None else new_folder(chosen)
@@ -258,7 +262,9 @@ def _live(data: PathLike | DataConfig | None, encoder: str | Encoder | None, tun
     name = encoder if encoder is not None else getattr(data, "encoder", None)
     if not isinstance(name, str):
         raise InputError(f"tune={tune!r} trains the towers of an encoder of the hub: name it with encoder='clip-b32'")
-    return {"encoder": name, "live": True}
+    from mispair.encoders.tower_inputs import TowerInputs
+
+    return {"encoder": TowerInputs(name).name, "live": True}
 
 
 def _with_features(data: PathLike | DataConfig, values: Mapping[str, Any], encoder: str | Encoder | None) -> DataConfig:

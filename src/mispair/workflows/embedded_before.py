@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mispair.config.schema import RunConfig
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 
@@ -30,3 +31,12 @@ def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig
     if second is not None and os.path.realpath(second) == os.path.realpath(vectors) and files.joint_file.exists():
         update["joint"] = str(files.joint_file)
     return config.model_copy(update=update)
+
+
+def as_embedded(config: RunConfig) -> RunConfig:
+    """A configuration that names a folder of `mispair embed`, with what that folder says of itself.
+
+    Captions stay what the configuration makes of them: vectors where it names some, else words.
+    """
+    data = embedded_before(config.data, texts=config.data.second is not None)
+    return config if data is config.data else config.model_copy(update={"data": data})
