@@ -60,7 +60,9 @@ class EncodeBothOptions(EncodeOptions):
             raise InputError(f"{why} reads pictures and captions themselves: leave --cells and --texts out")
         if self.encoder is None:
             raise InputError(f"{why} trains the towers of an encoder: name it with --encoder clip-b32")
-        return {"encoder": self.encoder, "live": True}
+        from mispair.encoders.tower_inputs import TowerInputs
+
+        return {"encoder": TowerInputs(self.encoder).name, "live": True}
 
     def encoding(self, device: str | None, model: str | None = None) -> Encoding:
         """How to encode, as the options say; a `model` that looks at words one by one gets words, dual vectors."""
