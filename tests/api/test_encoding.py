@@ -44,8 +44,11 @@ def test_names_that_mean_nothing_are_refused_before_anything_is_encoded(
 ) -> None:
     monkeypatch.setattr("mispair.workflows.embed.encode_data", lambda *_, **__: pytest.fail("hours for nothing"))
     table = write_colours(tmp_path)
+    given = {"images": tmp_path / "photos", "encoder": colour_encoder(), "out": tmp_path / "run"}
     with pytest.raises(InputError, match=f"'{wrong.rpartition(':')[2]}'"):
-        mp.train(table, images=tmp_path / "photos", encoder=colour_encoder(), out=tmp_path / "run", **{said: wrong})
+        mp.train(table, **given, **{said: wrong})
+    with pytest.raises(InputError, match="--tune is for the model dual, and --model says vse"):
+        mp.train(table, **given, model="vse", tune="head")
 
 
 def test_towers_that_learn_are_named(tmp_path: Path) -> None:

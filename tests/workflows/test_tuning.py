@@ -200,6 +200,7 @@ REFUSED = {
     "other towers": (["model.encoder=another"], "are not the towers"),
     "regions": (["train.drop_regions=0.5"], "use train.crop"),
     "no towers": (["data.encoder=basic"], "no towers that can be trained"),
+    "no pictures": (["data.images=null", "data.path={hub}/none.csv"], "no pictures that were found.* --tune head"),
 }
 
 
@@ -207,6 +208,8 @@ REFUSED = {
 def test_what_cannot_be_tuned_is_refused_in_one_sentence_before_pictures_are_decoded(hub, tmp_path, monkeypatch, what):
     monkeypatch.setattr(PreparedPictures, "examine", lambda *_: pytest.fail("an hour of decoding for nothing"))
     sets, sentence = REFUSED[what]
+    sets = [one.format(hub=tmp_path) for one in sets]
+    (tmp_path / "none.csv").write_text("filepath,title,split\n" + "a.png,a dog,train\nb.png,a cat,dev\n" * 20)
 
     def begin():
         config = load_config(sets=sets) if what == "features alone" else configured(hub, "clip", *sets)

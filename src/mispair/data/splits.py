@@ -119,7 +119,10 @@ def _live_source(config: DataConfig, split: str, tell: Tell = silent) -> tuple[S
     assert config.encoder is not None
     source = open_source(config, split)
     if source.pictures is None:
-        raise InputError(f"{config.path} names no pictures that were found; say where they are: --images")
+        raise InputError(
+            f"{config.path} names no pictures that were found, and towers learn from those; say where they are with"
+            " --images, or train a head on features: --tune head"
+        )
     if source.captions is None:
         raise InputError(_no_captions(config))
     _refuse_left_out(config, source)

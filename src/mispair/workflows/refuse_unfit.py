@@ -26,6 +26,8 @@ def refuse_unknown(method: object, model: object, tune: str | None) -> None:
     if isinstance(model, str):
         name, _, size = model.partition(":")
         model_preset(name, size or "small")
+        if tune is not None and name != "dual":
+            raise InputError(f"--tune is for the model dual, and --model says {name}; leave one of them out")
     if tune not in (None, *TUNES):
         raise InputError(f"--tune is one of {', '.join(TUNES)}, got {tune!r}")
 
