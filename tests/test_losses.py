@@ -114,6 +114,17 @@ def test_gradients(kind):
     assert torch.autograd.gradcheck(lambda i, t: loss(i, t, targets=targets), (images, texts))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+def test_embeddings_in_half_precision_are_compared_in_full(kind, half):
+    images, texts = (side.to(half) for side in embeddings(64, 16))
+    loss = RobustContrastiveLoss(kind, 0.05)
+    whole = loss(images.float(), texts.float(), reduction="none")
+    assert torch.equal(loss(images, texts, reduction="none"), whole)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(loss(images.float(), texts.float(), reduction="none"), whole)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

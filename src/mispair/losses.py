@@ -99,9 +99,16 @@ class RobustContrastiveLoss(nn.Module):
                 `sigmoid` reads each cell as a probability. By default the given pairs: the identity.
             reduction: "mean" for a scalar, "none" for one loss per pair: (N,), or (n,) with `local_loss`.
 
+        Embeddings in half precision are compared in float32, under autocast too.
         Raises InputError for shapes that do not fit, and on a processor for weights and targets below 0 or NaN.
         """
         _check(images, texts, weights, targets, reduction)
+        with torch.autocast(images.device.type, enabled=False):  # a cosine in bfloat16, over 0.05, is off by hundredths
+            losses = self._losses(_at_least_single(images), _at_least_single(texts), weights, targets)
+        return losses.mean() if reduction == "mean" else losses
+
+    def _losses(self, images: Tensor, texts: Tensor, weights: Tensor | None, targets: Tensor | None) -> Tensor:
+        """The loss of every pair, each as much as it counts."""
         images, texts = normalize(images, dim=-1), normalize(texts, dim=-1)
         own = slice(0, len(images))
         all_images, all_texts = images, texts
@@ -121,9 +128,7 @@ class RobustContrastiveLoss(nn.Module):
         by_image = self._queries(images @ all_texts.T, targets[own])
         by_text = self._queries(texts @ all_images.T, targets[:, own].T)
         losses = (by_image + by_text) / 2
-        if weights is not None:
-            losses = losses * weights.to(losses)
-        return losses.mean() if reduction == "mean" else losses
+        return losses if weights is None else losses * weights.to(losses)
 
     def _queries(self, scores: Tensor, targets: Tensor) -> Tensor:
         """The loss of each query, one a row: scores and targets (q, N) -> (q,)."""
@@ -154,6 +159,10 @@ def _check(images: Tensor, texts: Tensor, weights: Tensor | None, targets: Tenso
             raise InputError(f"{name} must be numbers of at least 0, got {_first_wrong(given)}")
     if reduction not in ("mean", "none"):
         raise InputError(f"reduction must be mean or none, got {reduction!r}")
+
+
+def _at_least_single(embeddings: Tensor) -> Tensor:
+    return embeddings.float() if embeddings.dtype in (torch.float16, torch.bfloat16) else embeddings
 
 
 def _first_wrong(given: Tensor) -> float:

@@ -36,6 +36,21 @@ def test_train_takes_pictures(tmp_path: Path) -> None:
         mp.train(run.config.data, encoder=colour_encoder(), epochs=2, out=tmp_path / "again", quiet=True)
 
 
+@pytest.mark.parametrize(
+    ("said", "wrong"), [("method", "l2rmm"), ("model", "dualll"), ("model", "dual:tiny"), ("tune", "lorra")]
+)
+def test_names_that_mean_nothing_are_refused_before_anything_is_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, wrong: str
+) -> None:
+    monkeypatch.setattr("mispair.workflows.embed.encode_data", lambda *_, **__: pytest.fail("hours for nothing"))
+    table = write_colours(tmp_path)
+    given = {"images": tmp_path / "photos", "encoder": colour_encoder(), "out": tmp_path / "run"}
+    with pytest.raises(InputError, match=f"'{wrong.rpartition(':')[2]}'"):
+        mp.train(table, **given, **{said: wrong})
+    with pytest.raises(InputError, match="--tune is for the model dual, and --model says vse"):
+        mp.train(table, **given, model="vse", tune="head")
+
+
 def test_towers_that_learn_are_named(tmp_path: Path) -> None:
     table = write_colours(tmp_path)
     with pytest.raises(InputError, match="tune='lora' trains the towers of an encoder of the hub: name it"):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mispair.config import choose as module
-from mispair.config.choose import choose
+from mispair.config.choose import choose, configure
 from mispair.data import DataConfig
+from mispair.errors import InputError
 from tests.data.samples import features, precomp
 
 
@@ -100,3 +101,27 @@ def test_pairs_and_regions_are_those_of_the_data(tmp_path, regions, expected):
     precomp(tmp_path, images=7, per_image=5)
     np.save(tmp_path / "train_ims.npy", features(7, regions=regions))
     assert module._measure(DataConfig(path=str(tmp_path))) == (35, 7, expected)
+
+
+FROZEN = {"path": "p.csv", "features": "f.npy", "second": "t.npy", "encoder": "basic"}
+LIVE = {"path": "p.csv", "images": "photos", "encoder": "clip-b32", "live": True}
+
+
+def test_a_head_that_is_asked_for_is_the_one_that_is_chosen(seen):
+    seen(200_000)
+    chosen, _ = configure(FROZEN)
+    assert (chosen.model.name, chosen.model.hidden, chosen.model.dropout, chosen.train.lr) == ("dual", 1024, 0.5, 3e-4)
+    assert configure(FROZEN, tune="head")[0] == chosen
+
+
+def test_towers_keep_what_was_said_of_their_model_and_of_their_rates(seen):
+    seen(200_000)
+    small, _ = configure(LIVE, tune="full")
+    assert (small.model.tune, small.model.embed, small.model.hidden, small.train.lr) == ("full", 512, None, 1e-5)
+    assert configure(LIVE, tune="full", model="dual:paper")[0].model.embed == 1024
+    said, _ = configure(LIVE, tune="lora", model={"name": "dual", "locked": 3, "lora": {"rank": 2}}, lr=1e-3)
+    assert (said.model.locked, said.model.lora.rank, said.train.lr) == (3, 2, 1e-3)
+    again, _ = configure({}, base=said.model_dump(mode="json"), tune="lora")
+    assert again == said, "nothing is chosen where a configuration is given"
+    with pytest.raises(InputError, match="--tune is for the model dual, and --model says vse; leave one of them out"):
+        configure(LIVE, tune="lora", model="vse")

@@ -1,5 +1,6 @@
 """Configuration from YAML and --set: what is accepted, and what a mistake is told."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,21 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").rglob("*.yaml"))
 def test_every_shipped_configuration_loads(path):
     config = load_config(path)
     assert config.train.epochs > config.method.warmup
+
+
+@pytest.mark.parametrize("path", [p for p in CONFIGS if "-dual-" in p.stem], ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_configurations_of_hub_encoders_say_that_they_were_never_run_and_what_others_published(path):
+    text, config = path.read_text(), load_config(path)
+    documented = (path.parents[2] / "docs" / "fine-tuning.md").read_text()
+    assert "never run on this data" in text.split("\n")[0]
+    figures = re.findall(r"\d{3}\.\d", text.partition("\ndata:")[0])
+    assert figures
+    assert all(figure in documented for figure in figures)
+    tuned = path.stem.endswith("-full")
+    assert (config.model.tune, config.data.live) == (("full", True) if tuned else ("head", False))
+    assert config.data.encoder == (
+        {"clip": "clip-b32", "siglip2": "siglip2-base"}[path.stem.split("-")[2]] if tuned else None
+    )
 
 
 def test_there_are_shipped_configurations():

@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
+from tests.runtime.gradients import distances
 from tests.runtime.ranks import CASES, SENSITIVE
 from tests.synthetic import TINY
 
@@ -25,19 +24,6 @@ def trained(forks, tmp_path_factory):
         done = forks.run(folder / name, *cases, program="tests.runtime.ranks", ranks=ranks, limit=280)
         assert done.code == 0, done.err[-3000:]
     return folder
-
-
-def distances(one, other):
-    """How far the gradients of two runs are apart, relative to their size, by step."""
-    left, right = (load_file(folder / "gradients.safetensors") for folder in (one, other))
-    assert left.keys() == right.keys()
-    apart = {}
-    for step in {key.split(".")[0] for key in left}:
-        mine = [key for key in left if key.split(".")[0] == step]
-        size = torch.stack([left[key].norm() for key in mine]).norm()
-        assert size > 1e-3, step
-        apart[int(step)] = float(torch.stack([(left[key] - right[key]).norm() for key in mine]).norm() / size)
-    return apart
 
 
 @pytest.mark.parametrize("case", CASES)

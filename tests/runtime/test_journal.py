@@ -54,6 +54,15 @@ def test_a_note_is_told_once(journal, told):
     assert told.getvalue().count("note: mind the step") == 1
 
 
+def test_how_far_the_work_before_training_is_is_told_now_and_then(journal, told):
+    for done in range(1, 4):
+        journal.tell("decoding the pictures of train once", done, 3000)
+    assert told.getvalue().splitlines()[-1] == "decoding the pictures of train once: 3 of 3,000"
+    journal.interval = 1e6
+    journal.tell("decoding the pictures of train once", 4, 3000)
+    assert len(told.getvalue().splitlines()) == 3
+
+
 def test_what_a_resumed_run_writes_again_is_cut(journal):
     assert journal.size() == 0
     journal.event("a")

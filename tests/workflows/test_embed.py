@@ -56,13 +56,29 @@ def test_pictures_without_captions_are_refused_before_they_are_encoded(
             encode_data(alone, how)
 
 
-def test_few_captions_are_read_by_the_encoder_and_many_as_words(
-    raw: DataConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert encode_data(raw, HOW).config.second is not None
-    assert encode_data(raw, Encoding("colours", texts=False, workers=0)).config.second is None
-    monkeypatch.setattr(module, "FEW_PAIRS", 96)
-    assert encode_data(raw, HOW).config.second is None
+def test_captions_are_read_by_the_encoder_however_many_there_are(raw: DataConfig, tmp_path: Path) -> None:
+    heading, *rows = (tmp_path / "pairs.csv").read_text().splitlines()
+    (tmp_path / "pairs.csv").write_text("\n".join([heading, *(rows * 525)]) + "\n")
+    assert encode_data(raw, WORDS).config.second is None
+    assert choose(encode_data(raw, HOW).config).values["model"]["name"] == "dual"
+    embed(raw, HOW, tmp_path / "features")
+    before = with_features(DataConfig(path=str(tmp_path / "features")))
+    assert len(open_split(before, "all")) == 50_400
+    assert choose(before).values["model"]["name"] == "dual"
+
+
+def test_a_configuration_that_names_an_embedded_folder_knows_its_encoder(raw: DataConfig, tmp_path: Path) -> None:
+    import mispair as mp
+
+    embed(raw, HOW, tmp_path / "f")
+    text = f"data: {{path: {tmp_path / 'f'}, second: {tmp_path / 'f/texts.npy'}}}\nmodel: {{name: dual}}\n"
+    (tmp_path / "c.yaml").write_text(text + "train: {epochs: 2, batch_size: 8}\nmethod: {warmup_epochs: 1}\n")
+    run = mp.train(config=tmp_path / "c.yaml", out=tmp_path / "run", quiet=True)
+    assert (run.config.data.encoder, run.config.data.joint) == ("colours", str(tmp_path / "f/joint.npy"))
+    assert run.score([tmp_path / "photos/008.png"], ["a red square"]).shape == (1, 1)
+    (tmp_path / "w.yaml").write_text(f"data: {{path: {tmp_path / 'f'}, min_count: 1}}\ntrain: {{epochs: 1}}\n")
+    words = mp.train(config=tmp_path / "w.yaml", batch_size=8, out=tmp_path / "words", quiet=True)
+    assert (words.config.model.name, words.config.data.second) == ("vse", None), "a file that says words means words"
 
 
 def test_a_run_on_vectors_reads_captions_and_pictures(raw: DataConfig, tmp_path: Path) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 
+import numpy as np
 import pytest
+import torch
+from PIL import Image
 
 from mispair.rate_words import rate_words
 from mispair.workflows.export import export
 from mispair.workflows.export_card import licence_of
 from mispair.workflows.train import train
+from mispair.workflows.trained_run import load_run
 from tests.synthetic import tiny_config
 from tests.workflows.tower_runs import configured, make_hub
 
@@ -61,8 +66,25 @@ def test_where_no_rate_could_be_estimated_the_card_says_so(hub, tmp_path):
 def test_licences_of_both_towers(hub, tmp_path):
     (hub / "bert" / "README.md").write_text("---\nlanguage: en\nlicense: apache-2.0\n---\n# A model\nlicense: none\n")
     card, _, _ = exported(configured(hub, f"dinov2+{hub / 'bert'}"), tmp_path, "onnx")
-    assert f"- base model `{hub / 'bert'}` (licence: apache-2.0)" in card
-    assert f"- base model `{hub / 'dinov2'}` (licence not known here: look it up before you share this model)" in card
+    assert "- base model `bert` (licence: apache-2.0)" in card, "no path of this machine: the card is for others"
+    assert "- base model `dinov2` (licence not known here: look it up before you share this model)" in card
+
+
+@pytest.mark.parametrize("encoder", ["clip", "siglip", "siglip2"])
+def test_the_lines_of_the_card_give_the_vectors_of_the_run(hub, tmp_path, monkeypatch, encoder):
+    train(configured(hub, encoder, "model.tune=lora"), tmp_path / "run")
+    out = export(tmp_path / "run", tmp_path / "out", "transformers")
+    (code,) = re.findall(r"```python\n(.*?)```", (out / "README.md").read_text(), re.S)
+    shapes = ((40, 60, 3), (33, 32, 3), (90, 30, 3))
+    pixels = [np.random.default_rng(k).integers(0, 255, shape, np.uint8) for k, shape in enumerate(shapes)]
+    named = {"pictures": [Image.fromarray(one) for one in pixels], "captions": ["a dog runs", "the", "two cats " * 20]}
+    monkeypatch.chdir(out)
+    with torch.no_grad():
+        exec(code, named)
+    run = load_run(tmp_path / "run")
+    seen, read = (torch.nn.functional.normalize(named[side], dim=1).numpy() for side in ("images", "texts"))
+    np.testing.assert_allclose(seen, run.encode_images(named["pictures"]).vectors, atol=1e-5)
+    np.testing.assert_allclose(read, run.encode_texts(named["captions"]).vectors, atol=1e-5)
 
 
 def test_licences_by_name(tmp_path):

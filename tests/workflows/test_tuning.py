@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ import torch
 import transformers
 from torch.nn.functional import normalize
 
+from mispair.auditing.fixing.judged_data import reopen
 from mispair.config.load import load_config
-from mispair.data import open_split
+from mispair.data import ColumnsConfig, open_split
+from mispair.data.prepared_pictures import PreparedPictures
 from mispair.encoders.registry import open_encoder
 from mispair.encoders.tower_inputs import TowerInputs
 from mispair.encoders.towers import LoRA, Towers, with_marks
@@ -20,12 +24,15 @@ from mispair.methods import method_names
 from mispair.models import InputSizes, build_model
 from mispair.models.dual import DualConfig
 from mispair.runtime.engine import Engine, EngineConfig
+from mispair.workflows.audit import audit
 from mispair.workflows.export import export
 from mispair.workflows.networks import network_maker
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
 from tests.data.samples import run as run_cli
 from tests.workflows.tower_runs import FAMILIES, configured, make_hub
+
+CONFIGS = Path(__file__).parents[2] / "configs" / "f30k"
 
 
 @pytest.fixture(scope="module")
@@ -193,12 +200,16 @@ REFUSED = {
     "other towers": (["model.encoder=another"], "are not the towers"),
     "regions": (["train.drop_regions=0.5"], "use train.crop"),
     "no towers": (["data.encoder=basic"], "no towers that can be trained"),
+    "no pictures": (["data.images=null", "data.path={hub}/none.csv"], "no pictures that were found.* --tune head"),
 }
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_tuned_is_refused_in_one_sentence(hub, tmp_path, what):
+def test_what_cannot_be_tuned_is_refused_in_one_sentence_before_pictures_are_decoded(hub, tmp_path, monkeypatch, what):
+    monkeypatch.setattr(PreparedPictures, "examine", lambda *_: pytest.fail("an hour of decoding for nothing"))
     sets, sentence = REFUSED[what]
+    sets = [one.format(hub=tmp_path) for one in sets]
+    (tmp_path / "none.csv").write_text("filepath,title,split\n" + "a.png,a dog,train\nb.png,a cat,dev\n" * 20)
 
     def begin():
         config = load_config(sets=sets) if what == "features alone" else configured(hub, "clip", *sets)
@@ -219,8 +230,6 @@ def test_weights_that_are_all_zero_are_refused_before_training(hub, tmp_path):
 
 
 def test_a_run_whose_encoder_changed_is_refused(hub, tmp_path):
-    import shutil
-
     shutil.copytree(hub / "clip", tmp_path / "clip")
     config = configured(hub, "clip", f"data.encoder={tmp_path / 'clip'}")
     train(config, tmp_path / "run", summarize=False)
@@ -230,24 +239,82 @@ def test_a_run_whose_encoder_changed_is_refused(hub, tmp_path):
         load_run(tmp_path / "run")
 
 
+@pytest.mark.parametrize("encoder", ["clip", "siglip2"])
+def test_shipped_configurations_of_towers_train(hub, tmp_path, encoder):
+    data = [f"data.path={hub / 'pairs.csv'}", f"data.images={hub / 'pictures'}", f"data.encoder={hub / encoder}"]
+    config = load_config(CONFIGS / f"l2rm-dual-{encoder}-full.yaml", [*data, "train.epochs=2", "train.batch_size=8"])
+    result = train(config, tmp_path / "run", summarize=False)
+    assert result.progress.epoch == 2
+    assert all(np.isfinite(value) for value in result.progress.best_metrics.values())
+    rates = {group["relative"] for group in result.training.trainer.engine.optimizers["net"].param_groups}
+    assert max(rates) == 1
+    assert min(rates) == pytest.approx(0.8**2 * (0.01 if encoder == "siglip2" else 1))
+
+
 def test_from_the_command_line(hub, tmp_path, monkeypatch, capsys):
     args = ["train", str(hub / "pairs.csv"), "--images", str(hub / "pictures"), "--encoder", str(hub / "clip")]
     short = ["--epochs", "2", "--batch-size", "8", "--method", "plain", "-o", str(tmp_path / "run")]
     done = run_cli(monkeypatch, capsys, *args, "--tune", "lora", *short)
     assert done.code == 0, done.err
     assert "dual" in (tmp_path / "run" / "config.yaml").read_text()
+    monkeypatch.chdir(hub)
+    again = [*args[:5], "clip", "--tune", "full", *short[:-1], str(tmp_path / "full")]
+    assert run_cli(monkeypatch, capsys, *again).code == 0
+    monkeypatch.chdir(tmp_path)
+    assert load_run(tmp_path / "full").config.data.encoder == str(hub / "clip"), "named from another folder"
     done = run_cli(monkeypatch, capsys, *args[:4], "--tune", "full")
     assert done.code == 2
     assert "name it with --encoder" in done.err
 
 
 def test_a_broken_picture_is_named_before_training(hub, tmp_path):
-    import shutil
-
     shutil.copytree(hub / "pictures", tmp_path / "pictures")
     (tmp_path / "pictures" / "3.png").write_bytes(b"no picture")
     with pytest.raises(InputError, match=r"3\.png"):
         train(configured(hub, "clip", f"data.images={tmp_path / 'pictures'}"), tmp_path / "run")
+
+
+def test_broken_and_missing_pictures_are_left_out_where_that_is_asked_for_and_listed(hub, tmp_path):
+    shutil.copytree(hub / "pictures", tmp_path / "pictures")
+    (tmp_path / "pictures" / "3.png").write_bytes(b"no picture")
+    (tmp_path / "pictures" / "30.png").unlink()
+    config = configured(hub, "clip", f"data.images={tmp_path / 'pictures'}", "data.missing=skip", "data.noise.rate=0.5")
+    training = train(config, tmp_path / "run").training
+    assert (len(training.data), len(training.data.images), len(training.test)) == (23, 23, 8)
+    assert any("left out: " in note and "1 picture cannot be decoded (3.png: " in note for note in training.notes)
+    listed = (tmp_path / "run" / "failed.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in listed] == ["name", "3.png", "30.png"]
+    with pytest.raises(InputError, match=r"pairs\.csv: train: 1 picture .*3\.png.*; replace.* with --missing skip"):
+        open_split(config.data.model_copy(update={"images": str(tmp_path / "pictures"), "missing": "refuse"}), "train")
+
+
+def test_pictures_that_are_all_broken_are_refused(hub, tmp_path):
+    (tmp_path / "pictures").mkdir()
+    for k in range(40):
+        (tmp_path / "pictures" / f"{k}.png").write_bytes(b"no picture")
+    config = configured(hub, "clip", f"data.images={tmp_path / 'pictures'}", "data.missing=skip")
+    with pytest.raises(InputError, match=r"24 pictures cannot be decoded .* and no other is left"):
+        train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_towers_judged_is_known_to_be_what_they_learned_and_can_be_fixed(hub, tmp_path):
+    train(configured(hub), tmp_path / "run", summarize=True)
+    run = load_run(tmp_path / "run")
+    other = run.config.data.model_copy(update={"columns": ColumnsConfig(caption="title")})
+    verdicts = audit(run, other, folds=0)
+    assert "learned by heart" in verdicts.facts.held_out, "the same pairs, described in other words"
+    fixed = verdicts.fix("weight", tmp_path / "fixed")
+    assert f"--encoder {hub / 'clip'} --images {hub / 'pictures'}" in fixed.train
+    assert fixed.train.endswith("--weights weight --tune lora")
+    shutil.copytree(hub / "pictures", tmp_path / "pictures")
+    (tmp_path / "pictures" / "3.png").write_bytes((hub / "pictures" / "4.png").read_bytes())
+    moved = run.config.data.model_copy(update={"images": str(tmp_path / "pictures")})
+    judged = audit(run, moved, folds=0)
+    assert "learned by heart" not in judged.facts.held_out, "another picture is another pair"
+    (tmp_path / "pictures" / "3.png").write_bytes((hub / "pictures" / "5.png").read_bytes())
+    with pytest.raises(InputError, match="has changed since the audit"):
+        reopen(judged)
 
 
 def test_lora_values_reach_the_library(hub):

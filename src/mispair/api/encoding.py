@@ -46,8 +46,8 @@ def embed(
         images: where the pictures are: a folder, a tar, a folder of tars.
         encoder: a name that `mispair encoders` shows, a folder of weights, or an encoder of your own.
         cells: a grid of vectors per picture instead of one, for sgr, saf and imram.
-        texts: captions as the encoder's vectors instead of words; by default where there are fewer than 50,000 pairs,
-            one vector per picture, and the encoder knows texts.
+        texts: captions as the encoder's vectors instead of words; by default where there is one vector per picture and
+            the encoder knows texts.
         batch, workers, device: pictures encoded at a time, threads that decode, and where.
         missing: "refuse" or "skip" pairs whose picture cannot be had or decoded.
         columns: names of the columns image, caption, split and id.

@@ -73,7 +73,9 @@ def live_values(data: dict[str, Any], encoder: str | Encoder | None, tune: str) 
     name = encoder if encoder is not None else data.get("encoder")
     if not isinstance(name, str):
         raise InputError(f"tune={tune!r} trains the towers of an encoder of the hub: name it with encoder='clip-b32'")
-    return {"encoder": name, "live": True}
+    from mispair.encoders.tower_inputs import TowerInputs
+
+    return {"encoder": TowerInputs(name).name, "live": True}
 
 
 def _said(section: str, given: object) -> str | dict[str, Any] | None:

@@ -99,8 +99,10 @@ def train(
 
     from mispair.config.load import load_config
     from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.embedded_before import as_embedded
     from mispair.workflows.networks import as_network
     from mispair.workflows.new_folder import new_folder
+    from mispair.workflows.refuse_unfit import refuse_unknown
     from mispair.workflows.train import train as train_run
 
     network = as_network(model)
@@ -117,6 +119,7 @@ def train(
         run.refuse_unless_begun()
         chosen = load_config(run.config_file)
     else:
+        refuse_unknown(method, model, tune)
         values = data_values(data, {
             "second": second, "features": features, "ids": ids, "images": images, "decisions": decisions,
             "missing": missing, "columns": columns, "weights": weights,
@@ -133,6 +136,7 @@ def train(
             "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "noise": noise,
             "tune": tune,
         })  # fmt: skip
+        chosen = as_embedded(chosen)
         for section, reason in reasons.items():
             console.print(f"{section:<7} {reason}", highlight=False, soft_wrap=True, markup=False)
         folder = Path(out) if out is not None else new_folder(chosen)

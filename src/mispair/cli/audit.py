@@ -84,6 +84,7 @@ def audit(
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
     from mispair.runtime.engine import leads
+    from mispair.workflows.refuse_unfit import refuse_unknown
 
     if not train and not leads():  # training is shared under torchrun, judging is not
         raise typer.Exit
@@ -93,6 +94,7 @@ def audit(
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")
     described = table.section() | pictures.section()
     said = training.said()
+    refuse_unknown(training.method, training.model, None)
     how = encode.encoding(training.device, training.model)
     if second is not None and not train:
         raise InputError(f"{second} is one argument too many: only --train takes two files, the two sides of the data")

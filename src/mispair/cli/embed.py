@@ -82,6 +82,4 @@ def embed(
         return
     typer.echo(f"Next: mispair train {out}, or mispair audit {out} --train")
     if EmbeddedFolder(out).texts_file.exists() and not how.cells:
-        typer.echo(
-            "(below 50,000 pairs captions are read as vectors of the encoder; --texts words learns words instead)"
-        )
+        typer.echo("(captions are read as vectors of the encoder; --texts words learns words instead)")

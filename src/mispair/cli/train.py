@@ -66,7 +66,9 @@ def train(
     from mispair.config.load import load_config
     from mispair.runtime.engine import leads
     from mispair.runtime.run_folder import RunFolder
+    from mispair.workflows.embedded_before import as_embedded
     from mispair.workflows.new_folder import new_folder
+    from mispair.workflows.refuse_unfit import refuse_unknown
     from mispair.workflows.train import train as train_run
 
     console = Console(stderr=True, quiet=not leads())
@@ -74,6 +76,7 @@ def train(
     files |= {
         key: value for key, value in (("path", data), ("second", second), ("decisions", decisions)) if value is not None
     }
+    refuse_unknown(training.method, training.model, tune)
     options = training.said() | ({} if tune is None else {"tune": tune})
     if noise is not None:
         options["noise"] = noise
@@ -91,14 +94,14 @@ def train(
         if tune in ("lora", "full"):
             files |= encode.live(f"--tune {tune}")
         elif "path" in files:
-            how = encode.encoding(training.device, training.model)
+            how = encode.encoding(training.device, training.model if tune is None else "dual")
             with ProgressLine() as progress:
                 files = encode_options.encoded_values(files, how, encode.asked, progress)
         elif encode.asked:
             raise InputError(
                 "--encoder, --cells and --texts encode the pictures of data: name the data, or leave them out"
             )
-        chosen = train_options.configure(console, files, options, config)
+        chosen = as_embedded(train_options.configure(console, files, options, config))
         folder = out or new_folder(chosen)
     result = train_run(chosen, folder, resume=resume is not None, console=console, board=True)
     if not result.leads:

@@ -70,19 +70,17 @@ def configure(
     """
     said: dict[str, Any] = {"data": dict(data)} if data else {}
     reasons: dict[str, str] = {}
-    if config is None and base is None:
+    choosing = config is None and base is None
+    if choosing:
         # The data section first, as it was said: what is chosen depends on it.
         tuned = {"model": {"name": "dual", "tune": tune}} if tune is not None else {}
         first = load_config(between=said | tuned, sets=[s for s in sets if s.startswith("data.")])
         choice = choose(first.data, epochs)
         base, reasons = choice.values, dict(choice.reasons)
     if tune is not None:
-        if model not in (None, "dual", "dual:small", "dual:paper"):
-            raise InputError(f"--tune is for the model dual, and --model says {model}; leave one of them out")
-        said["model"] = {**_model("dual"), "tune": tune}
-        model = None
-        if tune != "head" and base is not None and config is None:
-            base = {**base, "train": {**base["train"], **_OF_TOWERS[tune]}}
+        said["model"], model = _tuned(model, merge_values(config, (), base)["model"], tune), None
+        if choosing and base is not None:
+            base = {**base, "train": {**base["train"], **_OF_TOWERS.get(tune, {})}}
     if noise is not None:
         said.setdefault("data", {})["noise"] = {"rate": noise}
     if method is not None:
@@ -114,7 +112,7 @@ def choose(config: DataConfig, epochs: int | None = None) -> Choice:
         chosen = _within(round(_FINE_PAIRS_SEEN / pairs), 20, 40)
         lr = 2e-4
     elif config.live:
-        model, lr = {"name": "dual"}, 1e-5
+        model, lr = {"name": "dual", "embed": 512}, 1e-5
         why = "dual: the towers of an encoder, which read the pictures themselves"
         chosen = _within(round(_TOWER_PAIRS_SEEN / pairs), 3, 20)
     elif _frozen_towers(config, regions):
@@ -182,6 +180,16 @@ def _warmup(epochs: int) -> int:
 def _most_warmup(epochs: int) -> int:
     """Where few epochs were asked for, at least half of them are left for what comes after the warm-up."""
     return max(1, epochs // 2)
+
+
+def _tuned(model: str | Mapping[str, Any] | None, before: dict[str, Any], tune: str) -> dict[str, Any]:
+    """A dual that tunes this: as it was said, else as it was `before` where that tunes the same, else small."""
+    section = _model(model) if isinstance(model, str) else dict(model or {"name": "dual"})
+    if section.get("name") != "dual":
+        raise InputError(f"--tune is for the model dual, and --model says {section.get('name')}; leave one of them out")
+    if model is None:
+        section = before if before["name"] == "dual" and before.get("tune", tune) == tune else _model("dual")
+    return {**section, "tune": tune}
 
 
 def _model(name: str) -> dict[str, Any]:

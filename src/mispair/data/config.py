@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from mispair.section import Section
 
 Protocol = Literal["image", "caption"]
-FEW_PAIRS = 50_000  # words learned from fewer captions say little; an encoder's vectors of them say more
 
 
 class NoiseConfig(Section):

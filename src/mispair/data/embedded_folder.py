@@ -96,9 +96,8 @@ class EmbeddedFolder:
 
 
 def copy_failed(features: str | None, folder: Path) -> Path | None:
-    """Copy the list of pictures that `features` does without into a folder of results; None where it lacks none."""
+    """The list of the pictures that a folder of results does without, that of its `features` copied; None: of none."""
     listed = None if features is None else EmbeddedFolder(Path(features).parent).failed_file
-    if listed is None or not listed.is_file():
-        return None
-    write_atomically(folder / FAILED, partial(shutil.copyfile, listed))
-    return folder / FAILED
+    if listed is not None and listed.is_file():
+        write_atomically(folder / FAILED, partial(shutil.copyfile, listed))
+    return folder / FAILED if (folder / FAILED).is_file() else None

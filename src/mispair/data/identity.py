@@ -29,11 +29,11 @@ _BLOCK_BYTES = 32_000_000
 _QUICK_BYTES = 32_000_000  # hashing less than this is quicker than keeping the result is worth
 
 
-def content_hash(source: Source, pictures: str = "-") -> str:
-    """SHA-256 of captions, pairing and features of both sides, all of them; `pictures`: the hash of those, if read."""
+def content_hash(source: Source) -> str:
+    """SHA-256 of captions, pairing and features of both sides, all of them, or of pictures where those were read."""
     digest = hashlib.sha256(np.ascontiguousarray(source.image_of_text, "<i8").tobytes())
     for store in (source.images, source.text_features):
-        digest.update(pictures.encode() if store is None else hash_features(store).encode())
+        digest.update((source.pictures_hash or "-").encode() if store is None else hash_features(store).encode())
     for caption in source.captions or ():
         digest.update(caption.encode(errors="surrogatepass"))
         digest.update(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -38,6 +39,7 @@ class PairData:
     joint: FeatureStore | None = None  # (I, F') the images in the space of the texts, by a model that is not trained
     noise_hash: str | None = None
     sides: tuple[str, str] = ("image", "text")
+    no_picture: Mapping[str, str] = field(default_factory=dict)  # images left out since theirs cannot be read, and why
     notes: tuple[str, ...] = ()  # what was recognised, folded, skipped or cut: one sentence each
     world: Any = field(default=None, repr=False)  # SceneSplit of generated data; holds pictures and full truth
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from mispair.counted import counted
 from mispair.data.picture_store import Pictures
+from mispair.data.source import Finding, Source, of_split
 from mispair.errors import InputError
 from mispair.pictures.decode import Broken, quiet
+from mispair.progress import Tell, silent
 
 Prepare = Callable[[bytes | Broken], NDArray[np.float32] | Broken]
 _SHOWN = 2  # broken pictures that are named
@@ -53,7 +55,7 @@ class PreparedPictures:
         out = np.empty((len(wanted), 1, self.width), np.float32)
         for place, made in enumerate(self._each(wanted, self.prepare)):
             if isinstance(made, Broken):
-                raise InputError(self._sentence([(int(wanted[place]), made)]))
+                raise InputError(f"{self._which({int(wanted[place]): made})}, and could be before; bring it back")
             out[place, 0] = made.reshape(-1)
         return out[places], np.ones((len(places), 1), bool)
 
@@ -61,10 +63,10 @@ class PreparedPictures:
         """Of these rows only, in this order; nothing is read."""
         return PreparedPictures(self.pictures.subset(rows), self.prepare, self.shape, self.threads)
 
-    def examine(self) -> str:
-        """Read and decode all of them once; the hash of their files.
+    def examine(self, what: str = "", tell: Tell = silent) -> tuple[str, dict[int, Broken]]:
+        """Read and decode all of them once: the hash of the files that can be, and by row why the others cannot.
 
-        Raises InputError where one cannot be decoded: better now than in the middle of an epoch.
+        `what`: as it is called to whom it is told how far this is.
         """
 
         def decoded_hash(data: bytes | Broken) -> bytes | Broken:
@@ -73,21 +75,41 @@ class PreparedPictures:
                 return made if isinstance(made, Broken) else Broken("missing")
             return hashlib.blake2b(data, digest_size=32).digest()
 
-        digest, broken = hashlib.blake2b(repr(self.shape).encode(), digest_size=32), []
+        digest, broken = hashlib.blake2b(repr(self.shape).encode(), digest_size=32), {}
         for row, hashed in enumerate(self._each(np.arange(len(self)), decoded_hash)):
             if isinstance(hashed, Broken):
-                broken.append((row, hashed))
+                broken[row] = hashed
             else:
                 digest.update(hashed)
-        if broken:
-            raise InputError(self._sentence(broken))
-        return digest.hexdigest()
+            tell(what, row + 1, len(self))
+        return digest.hexdigest(), broken
 
     def _each(self, rows: NDArray[np.int64], work: Callable[[bytes | Broken], Any]) -> Iterator[Any]:
         with quiet(), ThreadPoolExecutor(self.threads, "mispair-decode") as pool:
             yield from pool.map(lambda row: work(self.pictures.read(row)), rows.tolist())
 
-    def _sentence(self, broken: list[tuple[int, Broken]]) -> str:
-        shown = ", ".join(f"{self.pictures.names[row]}: {why.reason}" for row, why in broken[:_SHOWN])
+    def _which(self, broken: Mapping[int, Broken]) -> str:
+        shown = ", ".join(f"{self.pictures.names[row]}: {why.reason}" for row, why in [*broken.items()][:_SHOWN])
         more = " ..." if len(broken) > _SHOWN else ""
-        return f"{counted(len(broken), 'picture')} cannot be decoded ({shown}{more}); replace, or leave the pairs out"
+        return f"{counted(len(broken), 'picture')} cannot be decoded ({shown}{more})"
+
+
+def decoded(source: Source, images: PreparedPictures, path: str, tell: Tell = silent) -> Source:
+    """The split without the pictures that cannot be decoded: better known now than in the middle of an epoch.
+
+    Raises InputError where none can be.
+    """
+    hashed, broken = images.examine(f"decoding the pictures of {source.split} once", tell)
+    source = replace(source, pictures_hash=hashed)
+    if not broken:
+        return source
+    which = f"{path}: {of_split(source.split)}{images._which(broken)}"
+    if len(broken) == len(images):
+        raise InputError(f"{which}, and no other is left; say where the pictures are with --images")
+    text = f"{which}; replace, or leave the pairs out with --missing skip"
+    good = source.of_images(np.setdiff1d(np.arange(len(images)), [*broken]))
+    return replace(
+        good,
+        findings=(*good.findings, Finding("broken pictures", source.split, len(broken), text, left_out=True)),
+        no_picture={**good.no_picture, **{images.pictures.names[row]: why.reason for row, why in broken.items()}},
+    )

@@ -52,6 +52,7 @@ class Source:
     lines: NDArray[np.int64] | None = None  # (M,) line or row of the file each text stands in; None: M + 1
     world: Any = field(default=None, repr=False)  # the generated scenes behind it, when there are some
     pictures: Pictures | None = None  # (I,) read when asked for
+    pictures_hash: str | None = None  # of the files of all pictures, where they were read
     positions: NDArray[np.int64] | None = None  # (M,) place of each text among those of all splits
     weights: NDArray[np.float32] | None = None  # (M,) how much each pair counts in training; None: all alike
     no_picture: Mapping[str, str] = field(default_factory=dict)  # images left out since theirs cannot be had, and why

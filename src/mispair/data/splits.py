@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mispair.counted import counted
 from mispair.data.config import DataConfig
@@ -12,11 +12,15 @@ from mispair.data.identity import content_hash
 from mispair.data.noise import apply, make_index
 from mispair.data.pair_data import PairData
 from mispair.data.pair_table import PairTable
-from mispair.data.prepared_pictures import PreparedPictures
+from mispair.data.prepared_pictures import PreparedPictures, decoded
 from mispair.data.readers.dispatch import given_pairs, open_source, train_captions
 from mispair.data.source import Source
 from mispair.data.vocabulary import TokenStore, Vocabulary
 from mispair.errors import InputError
+from mispair.progress import Tell, silent
+
+if TYPE_CHECKING:
+    from mispair.encoders.tower_inputs import TowerInputs
 
 
 def open_pairs(config: DataConfig, split: str) -> tuple[Source, PairTable, str | None]:
@@ -24,24 +28,32 @@ def open_pairs(config: DataConfig, split: str) -> tuple[Source, PairTable, str |
 
     Nothing is refused: a table may have no features, and its words have no numbers yet.
     """
-    source = open_source(config, split)
+    source = _live_source(config, split)[0] if config.live else open_source(config, split)
+    return source, *_pairs_of(config, source, split)
+
+
+def _pairs_of(config: DataConfig, source: Source, split: str) -> tuple[PairTable, str | None]:
+    """The pairs of a split after noise, and the hash of that noise."""
     pairs = given_pairs(source)
     noise = config.noise
     if noise is None or split not in (("train", "dev") if noise.dev else ("train",)):
-        return source, pairs, None
+        return pairs, None
     index = make_index(pairs, noise)
     pairs = apply(pairs, index)
-    return source, pairs.truly_matched() if noise.oracle and split == "train" else pairs, index.hash
+    return pairs.truly_matched() if noise.oracle and split == "train" else pairs, index.hash
 
 
-def open_split(config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None) -> PairData:
+def open_split(
+    config: DataConfig, split: str, *, vocabulary: Vocabulary | None = None, tell: Tell = silent
+) -> PairData:
     """One split, ready to use: words numbered, noise applied (to train alone), features still on disk.
 
-    The vocabulary is the given one, else the file the configuration names, else made from the train captions.
+    The vocabulary is the given one, else the file the configuration names, else made from the train captions. `tell`
+    hears of pictures that are decoded.
     """
-    source, pairs, noise_hash = open_pairs(config, split)
     if config.live:
-        return _open_live(config, source, pairs, noise_hash)
+        return _open_live(config, split, tell)
+    source, pairs, noise_hash = open_pairs(config, split)
     if source.images is None:
         raise InputError(_no_features(config, source))
     refuse_left_out(config, source)
@@ -84,26 +96,40 @@ def _in_text_space(config: DataConfig, images: FeatureStore, texts: FeatureStore
     return replace(joint, rows=images.rows)
 
 
-def _open_live(config: DataConfig, source: Source, pairs: PairTable, noise_hash: str | None) -> PairData:
+def _open_live(config: DataConfig, split: str, tell: Tell) -> PairData:
     """Pictures and captions as the towers of an encoder read them, nothing encoded before."""
+    source, inputs = _live_source(config, split, tell)
+    assert source.pictures is not None
+    assert source.captions is not None
+    return PairData(
+        images=PreparedPictures(source.pictures, inputs.prepare, inputs.shape),
+        texts=TokenStore.of_ids(inputs.number(source.captions), inputs.pieces),
+        vocabulary=None,
+        content_hash=content_hash(source),
+        no_picture=source.no_picture,
+        notes=(*source.notes, *(finding.note for finding in source.findings)),
+        **_common(config, source, *_pairs_of(config, source, split)),
+    )
+
+
+def _live_source(config: DataConfig, split: str, tell: Tell = silent) -> tuple[Source, TowerInputs]:
+    """A split whose pictures are read batch by batch, all of them decoded once, and what prepares them."""
     from mispair.encoders.tower_inputs import TowerInputs
 
     assert config.encoder is not None
+    source = open_source(config, split)
     if source.pictures is None:
-        raise InputError(f"{config.path} names no pictures that were found; say where they are: --images")
+        raise InputError(
+            f"{config.path} names no pictures that were found, and towers learn from those; say where they are with"
+            " --images, or train a head on features: --tune head"
+        )
     if source.captions is None:
         raise InputError(_no_captions(config))
     refuse_left_out(config, source)
     inputs = TowerInputs(config.encoder)
-    images = PreparedPictures(source.pictures, inputs.prepare, inputs.shape)
-    return PairData(
-        images=images,
-        texts=TokenStore.of_ids(inputs.number(source.captions), inputs.pieces),
-        vocabulary=None,
-        content_hash=content_hash(source, images.examine()),
-        notes=(*source.notes, *(finding.note for finding in source.findings)),
-        **_common(config, source, pairs, noise_hash),
-    )
+    source = decoded(source, PreparedPictures(source.pictures, inputs.prepare, inputs.shape), config.path, tell)
+    refuse_left_out(config, source)
+    return source, inputs
 
 
 def _common(config: DataConfig, source: Source, pairs: PairTable, noise_hash: str | None) -> dict[str, Any]:

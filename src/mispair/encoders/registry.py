@@ -83,7 +83,8 @@ def open_encoder(
         return name
     device = find_device(device)
     if os.path.isdir(name):
-        return _hub(name, name, device, cells, precision, download)
+        folder = os.path.abspath(name)  # whoever writes the name down may be read from another folder
+        return _hub(folder, folder, device, cells, precision, download)
     if "+" in name:
         first, _, second = name.partition("+")
         pictures, words = (

@@ -42,6 +42,7 @@ class Journal:
         self.interval = interval
         self.progress: Progress | None = None
         self._notes: set[str] = set()
+        self._told = time.monotonic()
 
     def __enter__(self) -> Journal:
         if self.console.is_terminal and self.path is not None:
@@ -102,6 +103,12 @@ class Journal:
             self._notes.add(sentence)
             self.event("note", text=sentence)
             self.console.print(f"[yellow]note:[/yellow] {sentence}", highlight=False, soft_wrap=True)
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """How far long work before the first epoch has come: a line every `interval` seconds."""
+        if time.monotonic() - self._told >= self.interval:
+            self._told = time.monotonic()
+            self.say(f"{what}: {done:,} of {total:,}")
 
     def track(self, items: Iterable[Any], total: int, what: str, facts: Any = None, start: int = 0) -> Iterator[Any]:
         """Pass the items through, showing how far it is. `facts()` gives a short text with the latest figures."""

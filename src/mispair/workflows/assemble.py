@@ -12,8 +12,10 @@ from mispair.config.schema import RunConfig
 from mispair.data import PairData, TokenStore, open_split
 from mispair.data.inspection.readiness import check_readiness
 from mispair.data.readers.dispatch import has_test
+from mispair.encoders.pipeline import Failure
 from mispair.methods import build_method
 from mispair.models import InputSizes
+from mispair.progress import Tell
 from mispair.protocols import Evaluator
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval_module import RetrievalModule
@@ -24,7 +26,7 @@ from mispair.runtime.run_folder import RunFolder
 from mispair.runtime.trainer import Trainer
 from mispair.workflows.head_start import started
 from mispair.workflows.known_pairs import known_pairs
-from mispair.workflows.networks import Network, OneNetwork, network_maker, tower_fingerprint
+from mispair.workflows.networks import Network, OneNetwork, network_maker, tower_fingerprint, try_towers
 from mispair.workflows.refuse_unfit import refuse_unfit
 
 
@@ -39,6 +41,7 @@ class Training:
     test: PairData | None  # what the best epoch is scored on; None where there is none, or the run is judged by others
     make: Callable[[], RetrievalModule]  # one more fresh network
     notes: tuple[str, ...] = ()  # what a person should know of the data, one sentence each
+    failed: tuple[Failure, ...] = ()  # pictures the training does without, of all splits
 
 
 def assemble(
@@ -58,15 +61,17 @@ def assemble(
         evaluator: judges each epoch instead of the recall on dev.
         network: makes the networks instead of the configuration's model.
     """
+    if config.data.live and network is None:
+        try_towers(config)
     seed_globally(config.seed)
     streams = Streams(config.seed)
-    data = _training_pairs(config) if data is None else data
+    data = _training_pairs(config, journal.tell) if data is None else data
     splits, test = [data], None
     if evaluator is None:
-        splits.append(open_split(config.data, "dev", vocabulary=data.vocabulary))
+        splits.append(open_split(config.data, "dev", vocabulary=data.vocabulary, tell=journal.tell))
         evaluator = RecallEvaluator(splits[1])
         if has_test(config.data):  # now, not at the end: what is wrong with it, or changes meanwhile, is known
-            test = open_split(config.data, "test", vocabulary=data.vocabulary)
+            test = open_split(config.data, "test", vocabulary=data.vocabulary, tell=journal.tell)
             splits.append(test)
     notes = check_readiness(*splits)
     sizes = input_sizes(data)
@@ -88,12 +93,13 @@ def assemble(
     said = {"weights": data.table.weights, "decisions": data.table.known}
     about |= {name: hashlib.sha256(v.tobytes()).hexdigest() for name, v in said.items() if v is not None}
     trainer = Trainer(config.train, engine, data, method, evaluator, journal, streams, folder, about)
-    return Training(config, folder, trainer, data, test, make, notes)
+    failed = tuple(Failure(None, name, why) for split in splits for name, why in split.no_picture.items())
+    return Training(config, folder, trainer, data, test, make, notes, failed)
 
 
-def _training_pairs(config: RunConfig) -> PairData:
+def _training_pairs(config: RunConfig, tell: Tell) -> PairData:
     """The train split, with what reviewers decided about its pairs."""
-    data = open_split(config.data, "train")
+    data = open_split(config.data, "train", tell=tell)
     known = known_pairs(config, data.table)
     return data if known is None else replace(data, table=replace(data.table, known=known))
 

@@ -31,6 +31,7 @@ from mispair.data.readers.table import located
 from mispair.data.splits import open_pairs
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError
+from mispair.models.dual import DualConfig
 from mispair.progress import Tell, silent
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
@@ -112,10 +113,16 @@ def audit_run(
         features=_features(data.images),
         other_features=_others(config, split, splits),
         run=str(run.folder),
-        data=origin_of(config, data),
+        data=origin_of(config, data) | _towers(run),
         tell=tell,
     )
     return _compared(verdicts, data, config, truth)
+
+
+def _towers(run: TrainedRun) -> Origin:
+    """What of the towers learned, where they did: who mends the data and trains again is told to let it learn again."""
+    model = run.config.model
+    return {"tune": model.tune} if isinstance(model, DualConfig) and run.config.data.live else {}
 
 
 def _learned_from(run: TrainedRun, config: DataConfig) -> bool:

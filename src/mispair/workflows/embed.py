@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.cache import cache_folder
 from mispair.counted import counted
-from mispair.data.config import FEW_PAIRS, DataConfig
+from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.npy import open_array
 from mispair.data.picture_store import Pictures
@@ -56,7 +56,7 @@ class Encoding:
 
     encoder: str | Encoder = DEFAULT
     cells: bool = False  # a grid of vectors per picture instead of one
-    texts: bool | None = None  # captions as the encoder's vectors (True) or as words; None: vectors where pairs are few
+    texts: bool | None = None  # captions as the encoder's vectors (True) or as words; None: as pictures are, if it can
     batch: int = 32
     workers: int | None = None  # threads that decode; None: one per core
     device: str = "auto"
@@ -182,8 +182,7 @@ def write_rows(path: Path, array: NDArray[Any], rows: NDArray[np.int64]) -> None
 def _wants_texts(encoding: Encoding, encoder: Encoder, source: Source) -> bool:
     if encoding.texts is not None:
         return encoding.texts
-    known = "vector" in encoder.texts and source.captions is not None
-    return known and not encoding.cells and len(source.image_of_text) < FEW_PAIRS
+    return "vector" in encoder.texts and source.captions is not None and not encoding.cells
 
 
 def open_raw(config: DataConfig) -> Source:

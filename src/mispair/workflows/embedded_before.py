@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mispair.data.config import FEW_PAIRS, DataConfig
+from mispair.config.schema import RunConfig
+from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
-from mispair.data.readers.dispatch import open_pairing
 
 
 def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig:
     """A folder that `mispair embed` wrote with what it holds, as the data it came from would be read; else as it is.
 
     Args:
-        texts: whether captions are read as the encoder's vectors; None: where pairs are few, as everywhere.
+        texts: whether captions are read as the encoder's vectors; None: unless pictures are grids, as everywhere.
     """
     files = EmbeddedFolder(Path(config.path))
     if config.path == "scenes" or config.features is not None or not files.begun:
@@ -23,7 +23,7 @@ def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig
     made_by = files.made_by()
     update: dict[str, Any] = {"encoder": made_by.encoder, "cells": made_by.cells}
     if texts is None:
-        texts = not made_by.cells and len(open_pairing(config, "all").image_of_text) < FEW_PAIRS
+        texts = not made_by.cells
     vectors = str(files.texts_file)
     if config.second is None and texts and files.texts_file.exists():
         update["second"] = vectors
@@ -31,3 +31,12 @@ def embedded_before(config: DataConfig, texts: bool | None = None) -> DataConfig
     if second is not None and os.path.realpath(second) == os.path.realpath(vectors) and files.joint_file.exists():
         update["joint"] = str(files.joint_file)
     return config.model_copy(update=update)
+
+
+def as_embedded(config: RunConfig) -> RunConfig:
+    """A configuration that names a folder of `mispair embed`, with what that folder says of itself.
+
+    Captions stay what the configuration makes of them: vectors where it names some, else words.
+    """
+    data = embedded_before(config.data, texts=config.data.second is not None)
+    return config if data is config.data else config.model_copy(update={"data": data})

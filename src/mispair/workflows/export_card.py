@@ -64,26 +64,23 @@ def _base(run: TrainedRun) -> str:
     for part in parts:
         licence = licence_of(part)
         known = f"licence: {licence}" if licence else "licence not known here: look it up before you share this model"
-        lines.append(f"- {what} `{part}` ({known})\n")
+        lines.append(f"- {what} `{os.path.basename(part) if os.path.isdir(part) else part}` ({known})\n")
     return "".join(lines)
 
 
 def _how_to_read(run: TrainedRun, to: str) -> str:
     words = run.vocabulary is not None
-    if to == "transformers":
+    model = run.models[0]
+    towers = model.towers if isinstance(model, Dual) else None
+    if to == "transformers" and towers is not None:
+        return _towers_in_transformers(towers.inputs)
+    if to == "sentence-transformers" and towers is not None:
         return (
-            "A checkpoint of transformers, adapters merged; `mispair.json` says how it was trained.\n\n"
-            "```python\nfrom transformers import AutoModel, AutoProcessor\n\n"
-            'model, processor = AutoModel.from_pretrained("."), AutoProcessor.from_pretrained(".")\n```\n'
-        )
-    if to == "sentence-transformers":
-        return (
-            "A SentenceTransformer for pictures and captions; `mispair.json` says how it was trained.\n\n"
+            "A SentenceTransformer for pictures and captions; `mispair.json` says how it was trained."
+            f"{_lower_case(towers.inputs)}\n\n"
             "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
             'vectors = SentenceTransformer(".").encode(["a dog on a beach"])\n```\n'
         )
-    model = run.models[0]
-    towers = model.towers if isinstance(model, Dual) else None
     if to == "onnx" and towers is not None:
         return _towers_as_onnx(towers.inputs)
     ids = "word ids of `vocabulary.json`, (items, words) int64" if words else "vectors, (items, parts, width) float32"
@@ -117,15 +114,35 @@ def _how_to_read(run: TrainedRun, to: str) -> str:
     )
 
 
+def _towers_in_transformers(inputs: TowerInputs) -> str:
+    calls = ", ".join(f"{key}={value!r}" for key, value in padding(inputs).items())
+    given = ", ".join(f"{name}=said[{name!r}]" for name in input_names(inputs, "texts"))
+    return (
+        "A checkpoint of transformers, adapters merged; `mispair.json` says how it was trained. Vectors of both sides,"
+        f" brought to unit length, have cosines for products.{_lower_case(inputs)}\n\n"
+        "```python\n"
+        "from transformers import AutoImageProcessor, AutoModel, AutoTokenizer\n\n"
+        'model, tokenizer = AutoModel.from_pretrained("."), AutoTokenizer.from_pretrained(".")\n'
+        'seen = AutoImageProcessor.from_pretrained(".", backend="pil")(images=pictures, return_tensors="pt")\n'
+        f'said = tokenizer(captions, {calls}, return_tensors="pt")\n'
+        "images = model.get_image_features(**seen).pooler_output\n"
+        f"texts = model.get_text_features({given}).pooler_output\n"
+        "```\n"
+    )
+
+
+def _lower_case(inputs: TowerInputs) -> str:
+    return " Captions are lower-cased first." if inputs.words.fills_with_padding else ""
+
+
 def _towers_as_onnx(inputs: TowerInputs) -> str:
     calls = ", ".join(f"{key}={value!r}" for key, value in padding(inputs).items())
-    lower = " Captions are lower-cased first." if inputs.words.fills_with_padding else ""
     images, texts = (", ".join(f"`{name}`" for name in input_names(inputs, side)) for side in ("images", "texts"))
     return (
         f"`images.onnx` and `texts.onnx` (opset {OPSET}), adapters merged: they take what the image processor in"
         f" `images/` ({images}) and the tokenizer in `texts/` ({texts}) of transformers make, any number of items, and"
         " give `vectors` (items, width); the products of the vectors of both sides are cosines. `mispair.json` says how"
-        f" they were trained.{lower}\n\n"
+        f" they were trained.{_lower_case(inputs)}\n\n"
         "```python\n"
         "import onnxruntime\nfrom transformers import AutoImageProcessor, AutoTokenizer\n\n"
         'processor = AutoImageProcessor.from_pretrained("images", backend="pil")\n'

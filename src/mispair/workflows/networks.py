@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,15 @@ def network_maker(
 def tower_fingerprint(encoder: str) -> str:
     """Of weights and preparation of an encoder, which towers that learn start from."""
     return open_encoder(encoder, device="cpu", precision="float32").fingerprint
+
+
+def try_towers(config: RunConfig) -> None:
+    """Make the towers of a run once: what is wrong with them is said before all of its pictures are decoded."""
+    from mispair.encoders.tower_inputs import TowerInputs
+
+    assert config.data.encoder is not None
+    inputs = TowerInputs(config.data.encoder)
+    network_maker(config, InputSizes(image_width=math.prod(inputs.shape), vocabulary_size=inputs.pieces))()
 
 
 class OneNetwork:

@@ -9,13 +9,27 @@ from mispair.config.schema import RunConfig
 from mispair.data import PairData
 from mispair.errors import InputError
 from mispair.memory import refuse_beyond_memory
-from mispair.methods import about_method
-from mispair.models import InputSizes, build_model
+from mispair.methods import about_method, method_preset
+from mispair.models import InputSizes, build_model, model_preset
 from mispair.models.own import OwnConfig
 from mispair.models.sgr import SGRConfig
 
+TUNES = ("head", "lora", "full")
 _USUAL = 4096  # sizes up to this fit anywhere; counting weights takes a second the first time
 _COPIES = 4  # of every weight while training: itself, its gradient, and the two moments of Adam
+
+
+def refuse_unknown(method: object, model: object, tune: str | None) -> None:
+    """Raise InputError for names that mean nothing: asked before hours of encoding, not after them."""
+    if isinstance(method, str):
+        method_preset(method)
+    if isinstance(model, str):
+        name, _, size = model.partition(":")
+        model_preset(name, size or "small")
+        if tune is not None and name != "dual":
+            raise InputError(f"--tune is for the model dual, and --model says {name}; leave one of them out")
+    if tune not in (None, *TUNES):
+        raise InputError(f"--tune is one of {', '.join(TUNES)}, got {tune!r}")
 
 
 def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: torch.device) -> None:

@@ -15,6 +15,8 @@ from mispair.atomic import remove_quietly, write_text
 from mispair.config.load import dump_config
 from mispair.config.schema import RunConfig
 from mispair.data import PairData
+from mispair.data.embedded_folder import FAILED
+from mispair.encoders.pipeline import write_failed
 from mispair.errors import InputError
 from mispair.protocols import Evaluator, Method
 from mispair.retrieval_module import RetrievalModule
@@ -144,7 +146,7 @@ def _claimed(run: RunFolder, engine: Engine, resume: bool) -> Iterator[None]:
     except InputError as error:
         if not ours or resume or run.resumable:
             raise
-        for path in [run.path] if new else run.written:
+        for path in [run.path] if new else [*run.written, run.path / FAILED]:
             remove_quietly(path)
         raise InputError(str(error).replace(GO_ON, "run the command again")) from error
 
@@ -171,6 +173,8 @@ def _begin(training: Training) -> None:
     remove_quietly(run.journal_file)
     if vocabulary is not None:
         write_text(run.vocabulary_file, vocabulary.to_json())
+    if training.failed:
+        write_failed(run.path / FAILED, training.failed)
     write_text(run.config_file, dump_config(training.config, run.path))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from mispair.config.load import load_config
 from mispair.methods.l2rm.config import L2RMConfig
 from mispair.methods.l2rm.identification import Identification
 from mispair.methods.l2rm.method import L2RM
@@ -74,6 +75,26 @@ def test_training_with_a_witness_goes_on_to_the_same_end(tmp_path, evidence):
         train(config, folder, resume=True, summarize=False)
         whole, cut = (load_model(f / "model.safetensors")[0]["net"] for f in (tmp_path / "whole", folder))
         assert all(torch.equal(whole[key], cut[key]) for key in whole)
+
+
+def test_a_network_that_knows_nothing_before_its_first_step_is_a_witness_of_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(120, 8))
+    for side in ("images", "texts"):
+        np.save(tmp_path / f"{side}.npy", (shared + 0.3 * rng.normal(size=shared.shape)).astype(np.float32))
+    data = (f"data.path={tmp_path / 'images.npy'}", f"data.second={tmp_path / 'texts.npy'}", "train.batch_size=16")
+    told = {}
+    for model in ("vse", "dual"):
+        sets = (
+            *data,
+            f"model.name={model}",
+            "train.epochs=2",
+            "method.warmup_epochs=1",
+            "method.split.evidence=frozen",
+        )
+        train(load_config(sets=["method.name=l2rm", *sets]), tmp_path / model, summarize=False)
+        told[model] = "was drawn by chance and knows nothing then" in (tmp_path / model / "metrics.jsonl").read_text()
+    assert told == {"vse": True, "dual": False}
 
 
 def test_later_epochs_ask_the_mean_of_the_steps_and_the_last_network_is_kept(tmp_path, monkeypatch):

@@ -58,7 +58,7 @@ def fix_data(
     judged = reopen(verdicts, data)
     expected = expect(verdicts, plan)
     write_fixed(judged, plan, out, expected.wrong)
-    train = train_arguments(judged.config, out, plan.weights is not None)
+    train = train_arguments(judged.config, out, plan.weights is not None, verdicts.facts.data.get("tune"))
     unjudged = max(judged.source.listed - len(verdicts), 0)
     return Fixed(
         out,

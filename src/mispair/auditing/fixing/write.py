@@ -66,11 +66,15 @@ def _with_captions(data: JudgedData, fix: Fix) -> tuple[JudgedData, NDArray[np.i
     return replace(data, table=table), texts
 
 
-def train_arguments(config: DataConfig, out: Path, weighted: bool = False) -> str:
-    """What `mispair train` must be told to read the data set that was written to `out`, its weights included."""
+def train_arguments(config: DataConfig, out: Path, weighted: bool = False, tune: object = None) -> str:
+    """What `mispair train` must be told to read the data set that was written to `out`, its weights included.
+
+    `tune`: what of an encoder's towers learned, where they did.
+    """
     writer = writer_of(config)
     weights = ["--weights", writer.weights] if weighted else []
-    return shlex.join([*writer.arguments(config, out), *weights])
+    towers = ["--tune", tune] if isinstance(tune, str) else []
+    return shlex.join([*writer.arguments(config, out), *weights, *towers])
 
 
 def _every_file(folder: Path) -> list[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mispair.workflows.embed import Encoding
 
 _PANEL = "Pictures"
-_TEXTS = "Captions as words, learned from the data, or as vectors of the encoder; the encoder's below 50,000 pairs."
+_TEXTS = "Captions as words, learned from the data, or as vectors of the encoder; the encoder's unless --cells."
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,21 @@ class EncodeBothOptions(EncodeOptions):
             raise InputError(f"{why} reads pictures and captions themselves: leave --cells and --texts out")
         if self.encoder is None:
             raise InputError(f"{why} trains the towers of an encoder: name it with --encoder clip-b32")
-        return {"encoder": self.encoder, "live": True}
+        from mispair.encoders.tower_inputs import TowerInputs
+
+        return {"encoder": TowerInputs(self.encoder).name, "live": True}
 
     def encoding(self, device: str | None, model: str | None = None) -> Encoding:
-        """How to encode, as the options say; a `model` that looks at words one by one gets words."""
+        """How to encode, as the options say; a `model` that looks at words one by one gets words, dual vectors."""
         from mispair.models import encodes_one_vector
 
-        texts = self.texts
+        texts, name = self.texts, None if model is None else model.partition(":")[0]
         if texts not in (None, "words", "encoder"):
             raise InputError(f"--texts is words or encoder, got {texts!r}")
-        if texts is None and model is not None and not encodes_one_vector(model):
-            texts = "words"
+        if name == "dual" and texts == "words":
+            raise InputError("dual reads vectors of captions, not words: leave --texts words out, or use vse")
+        if texts is None and name is not None and (name == "dual" or not encodes_one_vector(name)):
+            texts = "encoder" if name == "dual" else "words"
         return self._encoding(None if texts is None else texts == "encoder", device)
 
 
@@ -80,7 +84,6 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
     Args:
         asked: whether a person said how to encode; then data that needs no encoding is refused, not read silently.
     """
-    from mispair.data.config import FEW_PAIRS
     from mispair.workflows.embed import DEFAULT, needs_encoding, with_features
 
     raw = needs_encoding(config)
@@ -88,8 +91,9 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
     if not raw and asked and (done is config or how.encoder != DEFAULT or how.cells):
         raise InputError(f"{config.path} brings its features: leave --encoder, --cells and --texts out")
     if done.second is not None and config.second is None and how.texts is None:
-        why = f"fewer than {FEW_PAIRS:,} pairs; --texts words learns words instead"
-        typer.echo(f"texts   captions are read as vectors of '{done.encoder}' ({why})", err=True)
+        typer.echo(
+            f"texts   captions are read as vectors of '{done.encoder}' (--texts words learns words instead)", err=True
+        )
     return done
 
 

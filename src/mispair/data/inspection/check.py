@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mispair.data.config import FEW_PAIRS, DataConfig
+from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.inspection.agreement import check_agreement
 from mispair.data.inspection.between_splits import other_words, rare_words, repeated_ids, shared_images
@@ -94,9 +94,9 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
     if vocabulary is None:
         rare = rare_words(train, config.min_count, names[0])
         if _read_by_an_encoder(sources):
-            few = f"below {FEW_PAIRS:,} pairs the encoder of the pictures reads captions whole"
             notes += [
-                f"{found.text.rpartition('; ')[0]} where words are learned (--texts words, --cells); {few}"
+                f"{found.text.rpartition('; ')[0]} where words are learned (--texts words, --cells); otherwise the"
+                " encoder of the pictures reads captions whole"
                 for found in rare
             ]
         else:
@@ -114,9 +114,8 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
 
 
 def _read_by_an_encoder(sources: list[Source]) -> bool:
-    """Whether training would read these captions as an encoder's vectors: raw pictures, and not many pairs."""
-    raw = all(source.images is None and source.pictures is not None for source in sources)
-    return raw and sum(len(source.image_of_text) for source in sources) < FEW_PAIRS
+    """Whether training would read these captions as an encoder's vectors: those of raw pictures."""
+    return all(source.images is None and source.pictures is not None for source in sources)
 
 
 def _agreement(sources: list[Source], config: DataConfig) -> list[Finding]:

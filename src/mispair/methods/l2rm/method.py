@@ -73,6 +73,11 @@ class L2RM(MethodBase[L2RMConfig]):
     def epoch(self, epoch: int, run: Run) -> None:
         self.siblings.begin(run.image_of, epoch)
         if epoch == 0 and self.identification.asks_witness:
+            if not getattr(self.net, "starts_informed", False):
+                run.note(
+                    f"method.split.evidence={self.config.split.evidence} asks the network before its first step, and"
+                    " this one was drawn by chance and knows nothing then: take dual on an encoder, or evidence=auto"
+                )
             columns = run.survey(lambda batch: standing(scores_of(self.net, *run.encode(self.net, batch))))
             self.identification.ask_witness(columns, self.device)
         if epoch == 0:
