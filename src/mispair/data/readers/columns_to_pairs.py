@@ -49,9 +49,9 @@ def pairs_of_columns(
         splits = [usual_split(name) for name in _names(path, rows, columns.split)]
     ids = None if columns.id is None else [str(value) for value in rows.columns[columns.id]]
     findings = not_utf8(path, "all", rows.replaced)
-    notes = (columns.note(path.name, rows.header),)
+    notes = [columns.note(path.name, rows.header)]
     if captions is None and inside is not None and config.second is None:
-        notes = (*notes, no_captions(path))
+        notes.append(no_captions(path))
     pictures: PictureIndex | None
     if inside is not None:
         store, places, _ = inside
@@ -77,7 +77,7 @@ def pairs_of_columns(
         ids=None if ids is None else [ids[k] for k in of_row],
         lines=np.array(rows.lines, np.int64)[of_row],
         rows=of_row,
-        notes=notes,
+        notes=tuple(notes),
         findings=findings,
         pictures=pictures,
         features=features,
