@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mispair.data import DataConfig, NoiseConfig, open_split
-from tests.data.samples import Ran, precomp, run, table
+from tests.data.picture_samples import write_pictures
+from tests.data.samples import Ran, precomp, run, table, write_lines
 
 Run = Callable[..., Ran]
 
@@ -92,3 +93,14 @@ def test_scenes_are_the_default(tmp_path: Path, mispair: Run) -> None:
     ran = mispair("corrupt", "--rate", 0.2, "-o", tmp_path / "i.npy", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["data"] == "scenes"
+
+
+def test_pairs_without_a_picture_are_left_out_as_training_leaves_them_out(tmp_path: Path, mispair: Run) -> None:
+    """The index has an entry per image that training sees."""
+    write_pictures(tmp_path / "shown", [f"{k}.png" for k in range(8)])
+    rows = [f"{k}.png,a dog,train" for k in range(10)]
+    path = write_lines(tmp_path / "p.csv", ["filepath,title,split", *rows, "7.png,a cat,dev"])
+    out = tmp_path / "index.npy"
+    ran = mispair("corrupt", path, "--images", tmp_path / "shown", "--missing", "skip", "--rate", 0.5, "-o", out)
+    assert ran.code == 0, ran.err
+    assert len(np.load(out)) == 8

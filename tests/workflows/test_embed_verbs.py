@@ -198,3 +198,22 @@ def test_a_damaged_list_of_names_in_the_cache_is_made_again(raw: DataConfig, tmp
     EmbeddedFolder(names.parent).ids_file.write_bytes(b"\xff\xfe\xc4")
     assert encode_jointly(raw, HOW).config == before
     assert names.read_bytes() == good
+
+
+def test_data_that_was_moved_with_its_pictures_is_fixed_and_says_where_they_are(
+    raw: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = ("--images", tmp_path / "photos", "--encoder", "colours", "--workers", 0)
+    assert run(monkeypatch, capsys, "audit", raw.path, *pictures, "-o", tmp_path / "audit").code == 0
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (tmp_path / "photos").rename(moved / "shown")
+    Path(raw.path).rename(moved / "pairs.csv")
+    where = ("--data", moved / "pairs.csv", "--images", moved / "shown")
+    ran = run(monkeypatch, capsys, "fix", tmp_path / "audit", "--action", "drop", *where, "-o", tmp_path / "fixed")
+    assert ran.code == 0, ran.err
+    said = " ".join(ran.out.split())
+    assert f"mispair train {tmp_path}/fixed/pairs.csv --images {moved}/shown" in said
+    ran = run(monkeypatch, capsys, "fix", tmp_path / "audit", "--action", "drop", *where[2:], "-o", tmp_path / "again")
+    assert ran.code == 2
+    assert "name it with --data" in ran.err

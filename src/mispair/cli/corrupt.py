@@ -29,6 +29,7 @@ def corrupt(
     as_json: bool = typer.Option(False, "--json", help="Print JSON for machines instead of a table."),
     *,
     table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
 ) -> None:
     """Make mismatched pairs on purpose and write them as an index file, in the published layout.
 
@@ -55,6 +56,7 @@ def corrupt(
         path=data,
         second=second,
         **table.section(),
+        **pictures.section(),
         noise=noise,
     )
     _refuse_output(output, force)

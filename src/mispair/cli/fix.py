@@ -35,6 +35,7 @@ def fix(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     *,
     table: data_options.TableOptions,
+    pictures: data_options.PictureOptions,
 ) -> None:
     """Write the data set back in the format it came in, without its mismatched pairs or with better captions.
 
@@ -58,9 +59,9 @@ def fix(
             raise InputError("--undo takes a fixed data set back: leave the audit and the action out")
         _undo(undo, out, console, as_json)
         return
-    described = table.section()
+    described = table.section() | pictures.section()
     if data is None and described:
-        raise InputError("features, ids and columns describe data: name it with --data")
+        raise InputError("features, ids, columns and images describe data: name it with --data")
     named = None if data is None else {"path": data, **described}
     _fix(audit, action, out, named, (threshold, min_weight, min_gain), decisions, console, as_json)
 

@@ -26,6 +26,7 @@ class Pictures:
     store: PictureStore
     places: Sequence[Any]  # (I,)
     names: Sequence[str]  # (I,)
+    again: Mapping[int, Sequence[Any]] = field(default_factory=dict)  # by row: further places under the same name
 
     def __len__(self) -> int:
         return len(self.places)
@@ -39,10 +40,15 @@ class Pictures:
         """The file of picture `row`, or why it cannot be had. Nothing is decoded."""
         return self.store.read(self.places[row])
 
+    def read_again(self, row: int) -> Iterator[bytes | Broken]:
+        """What else stands under the name of picture `row`: the same picture once more, or by mistake others."""
+        return (self.store.read(place) for place in self.again.get(row, ()))
+
     def subset(self, rows: NDArray[np.int64]) -> Pictures:
         """The pictures of these rows only, in this order; nothing is read."""
         listed: list[int] = np.asarray(rows).tolist()
-        return Pictures(self.store, [self.places[k] for k in listed], [self.names[k] for k in listed])
+        again = {row: self.again[k] for row, k in enumerate(listed) if k in self.again}
+        return Pictures(self.store, [self.places[k] for k in listed], [self.names[k] for k in listed], again)
 
     def __iter__(self) -> Iterator[bytes | Broken]:
         return (self.read(row) for row in range(len(self)))
@@ -56,6 +62,7 @@ class PictureIndex:
     places: Mapping[str, Any]
     missing: dict[str, str] = field(default_factory=dict)  # name -> reason
     where: str = ""  # where was looked, for sentences
+    again: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # name -> further places under it
 
     def renamed(self, name_of: Mapping[str, str]) -> PictureIndex:
         """The same pictures under other names; `name_of` maps a new name to the one known here."""
@@ -69,6 +76,7 @@ class PictureIndex:
             _OrMissing(self.store),
             [self.places[name] if name in self.places else Broken(self.missing.get(name, "missing")) for name in names],
             names,
+            {row: self.again[name] for row, name in enumerate(names) if name in self.again},
         )
 
 

@@ -26,6 +26,7 @@ from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.npy import open_array
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
+from mispair.data.readers.pair_list import on_the_web
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.source import Source
 from mispair.data.splits import refuse_left_out
@@ -188,7 +189,7 @@ def _wants_texts(encoding: Encoding, encoder: Encoder, source: Source) -> bool:
 def open_raw(config: DataConfig) -> Source:
     """All pairs of data with pictures. Raises InputError where none were found, or some are missing and refused."""
     source = open_pairing(config.model_copy(update={"limit": None}), "all")
-    if source.pictures is None and any("://" in name[:12] for name in source.image_ids or ()):
+    if source.pictures is None and on_the_web(source.image_ids or ()):
         raise InputError(
             f"{config.path} names pictures on the web, which are not fetched; download them with img2dataset and give"
             " the folder it writes as DATA, or say where they are: --images"

@@ -1,4 +1,4 @@
-"""A column of vectors is the features of the pairs, over all files, and a row without one is named."""
+"""A column of vectors is the features of the pairs, over all files; pictures without captions can be looked at."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from mispair.data.config import DataConfig
+from mispair.data.inspection.check import check_data
 from mispair.data.readers.parquet_pairs import read_parquet_pairs
 from mispair.errors import InputError
+from mispair.workflows.embed import Encoding, encode_data
+from tests.data.picture_samples import picture
 
 
 def write(folder: Path, *parts: list[list[float] | None]) -> tuple[Path, ...]:
@@ -37,3 +40,27 @@ def test_a_vector_of_another_length_is_named(tmp_path: Path, second: list[list[f
     files = write(tmp_path, [[1, 2, 3], [4, 5, 6]], second)
     with pytest.raises(InputError, match=rf"1.parquet, row 3 and on: vectors .*{said}"):
         read_parquet_pairs(files, DataConfig(path=str(tmp_path)), None)
+
+
+def _pictures(folder: Path, **more: list[object]) -> DataConfig:
+    pq.write_table(pa.table({"image": [picture(k) for k in range(3)], **more}), folder / "photos.parquet")
+    return DataConfig(path=str(folder / "photos.parquet"))
+
+
+@pytest.mark.parametrize("more", [{}, {"label": [1, 2, 3]}, {"file_name": ["a", "b", "c"], "split": ["train"] * 3}])
+def test_pictures_alone_can_be_checked_and_not_judged(tmp_path: Path, more: dict[str, list[object]]) -> None:
+    config = _pictures(tmp_path, **more)
+    found = check_data(config)
+    assert sum(split.pictures.pictures for split in found.splits if split.pictures is not None) == 3
+    said = (
+        "photos.parquet holds pictures and no captions: add a column of them, or say which it is with --caption-column"
+    )
+    assert said in found.notes
+    with pytest.raises(InputError, match="photos.parquet holds pictures and no captions: add a column"):
+        encode_data(config, Encoding(texts=True))
+
+
+def test_words_that_may_be_the_captions_are_asked_about(tmp_path: Path) -> None:
+    config = _pictures(tmp_path, prompt=["a dog", "a cat", "a cow"])
+    with pytest.raises(InputError, match="'image', 'prompt'; expected one for the caption.*--caption-column"):
+        check_data(config)

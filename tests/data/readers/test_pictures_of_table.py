@@ -29,3 +29,16 @@ def test_pictures_lie_in_tars_beside_the_table_or_nowhere(tmp_path: Path) -> Non
     assert index is not None
     assert list(index.select(["a.png"])) == [picture()]
     assert find_pictures(config, table, ["b.png"]) is None
+
+
+def test_an_archive_left_beside_the_pictures_does_not_hide_them(tmp_path: Path) -> None:
+    """Of the folder and the tars in it those are taken that have more of the names."""
+    write_pictures(tmp_path / "photos", ["a.png", "deep/b.png", "c.png"])
+    write_tar(tmp_path / "photos" / "some.tar", {"a.png": picture(7)})
+    config = DataConfig(path=str(tmp_path / "pairs.csv"), images=str(tmp_path / "photos"))
+    index = find_pictures(config, tmp_path / "pairs.csv", ["a.png", "b.png", "c.png"])
+    assert index is not None
+    assert list(index.select(["a.png", "b.png", "c.png"])) == [picture(0), picture(1), picture(2)]
+    index = find_pictures(config, tmp_path / "pairs.csv", ["a.png"])
+    assert index is not None
+    assert list(index.select(["a.png"])) == [picture(7)]

@@ -1,4 +1,4 @@
-"""Where a sample of a tar says its caption."""
+"""Where a sample of a tar says its caption, and what its picture is called."""
 
 from __future__ import annotations
 
@@ -33,3 +33,13 @@ def test_a_name_of_ones_own(tmp_path: Path) -> None:
     about = {"caption_de": "ein Hund", "caption": "a dog"}
     assert _captions(tmp_path, about, "caption_de") == ["ein Hund"]
     assert _captions(tmp_path, {"caption": "a dog"}, "caption_de") is None
+
+
+def test_shards_of_one_name_in_several_folders_keep_their_pictures_apart(tmp_path: Path) -> None:
+    for k, folder in enumerate(("a", "b")):
+        write_tar(tmp_path / folder / "00000.tar", {"1.png": picture(k), "1.txt": f"caption {k}".encode()})
+    source = open_source(DataConfig(path=str(tmp_path / "{a,b}/00000.tar")), "all")
+    assert source.image_ids == ["a/00000/1", "b/00000/1"]
+    assert source.image_of_text.tolist() == [0, 1]
+    assert source.pictures is not None
+    assert list(source.pictures) == [picture(0), picture(1)]

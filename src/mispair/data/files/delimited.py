@@ -38,7 +38,7 @@ def read_delimited(path: Path) -> TableRows:
     header: list[str] = []
     records: list[list[str]] = []
     numbers: list[int] = []
-    with _long_fields():
+    with long_fields():
         reader = csv.reader(io.StringIO("\n".join(lines.lines) + "\n"), delimiter=delimiter)
         start = 1
         try:
@@ -74,7 +74,7 @@ def read_delimited(path: Path) -> TableRows:
 
 
 @contextmanager
-def _long_fields() -> Iterator[None]:
+def long_fields() -> Iterator[None]:
     """Python's reader takes a caption of 128 KB for an error; the limit is one for the whole process."""
     before = csv.field_size_limit(_LONGEST_FIELD)
     try:

@@ -5,6 +5,7 @@ Parquet is read by row group, the last ones kept; Arrow files are mapped, so a p
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from mispair.pictures.decode import Broken
 
 PICTURE_COLUMNS = ("image", "img", "picture", "photo", "jpg", "jpeg", "png", "webp", "image_bytes", "bytes")
 _KEPT_BYTES = 256 << 20  # of row groups
+_FEW_ROWS = 1_000_000  # any file may name so many; of more, each needs a byte at least
 ColumnPlace = tuple[int, int, int]  # which file, which row group or batch of it, which row of that
 
 
@@ -71,6 +73,8 @@ def parquet_places(paths: tuple[Path, ...]) -> list[list[ColumnPlace]]:
     for file, path in enumerate(paths):
         with open_parquet(path) as opened:
             groups = [opened.metadata.row_group(group).num_rows for group in range(opened.metadata.num_row_groups)]
+        if sum(groups) > max(_FEW_ROWS, os.path.getsize(path)):
+            raise InputError(f"{path} is not readable as Parquet (it names more rows than it can hold); write it again")
         places.append([(file, group, row) for group, count in enumerate(groups) for row in range(count)])
     return places
 

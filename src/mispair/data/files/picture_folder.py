@@ -125,16 +125,16 @@ def _scan_below(store: FolderStore, places: dict[str, str], missing: dict[str, s
     """
     by_name: dict[str, str | None] = {}
     for path in walk_pictures(store.root):
-        base = _composed(os.path.basename(path))
+        base = composed(os.path.basename(path))
         for key in (base, base.rsplit(".", 1)[0]):
             by_name[key] = path if key not in by_name else None
     for name in [name for name, reason in missing.items() if reason == "missing"]:
-        deeper = by_name.get(_composed(name.replace("\\", "/").rsplit("/", 1)[-1]))
+        deeper = by_name.get(composed(name.replace("\\", "/").rsplit("/", 1)[-1]))
         if deeper is not None and store.resolve(deeper) is not None:
             places[name] = deeper
             del missing[name]
 
 
-def _composed(name: str) -> str:
+def composed(name: str) -> str:
     """The name with every letter and its accents as one."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)

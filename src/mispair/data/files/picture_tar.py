@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from mispair.data.files.picture_folder import ADDRESS
+from mispair.data.files.picture_folder import ADDRESS, composed, is_picture_name
 from mispair.data.files.reading import plain_file, reading
 from mispair.data.picture_store import PictureIndex
 from mispair.errors import InputError
 from mispair.pictures.decode import MOST_BYTES, Broken
 
 _WHAT = "a tar file of pictures"
+SEVERAL = "several pictures in the tars are called so: write the tar or the folder before it"
 TarPlace = tuple[int, int, int]  # which tar, where the content starts, how long it is
 
 
@@ -123,25 +124,50 @@ def _no_end(path: Path, stopped: int, size: int, members: list[Member]) -> str |
 
 
 def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:
-    """Where the picture of each name lies in the tars: by its whole name, by file name, or without the ending."""
-    keys: dict[str, TarPlace] = {}
+    """Where the picture of each name lies in the tars: as the name stands, below the name of its tar, by file name.
+
+    The ending may be left out. A name that pictures of several folders or tars have is nobody's: the first would be
+    as good as any.
+    """
+    known, by_file_name = _Places(), _Places()
     for tar, path in enumerate(paths):
-        for member in list_tar(path).members:
+        for name, member in {member.name: member for member in list_tar(path).members}.items():  # the last of a name
+            folder, slash, base = composed(name).rpartition("/")
             place = (tar, member.offset, member.size)
-            base = member.name.rsplit("/", 1)[-1]
-            stem = member.name.removesuffix(base) + base.split(".", 1)[0]
-            for key in (member.name, base, base.rsplit(".", 1)[0], f"{path.stem}/{stem}"):
-                keys.setdefault(key, place)
+            shown = [base, *([base.split(".", 1)[0], base.rsplit(".", 1)[0]] if is_picture_name(name) else [])]
+            for one in dict.fromkeys(shown):
+                known.add(f"{folder}{slash}{one}", folder, place)
+                known.add(f"{composed(path.stem)}/{folder}{slash}{one}", folder, place)
+                by_file_name.add(one, folder, place)
     places: dict[str, TarPlace] = {}
     missing: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        base = name.replace("\\", "/").rsplit("/", 1)[-1]
-        place_of = keys.get(name) or keys.get(base)
-        if place_of is not None:
-            places[name] = place_of
-        else:
+        parts = composed(name.replace("\\", "/")).split("/")
+        found = known.get("/".join(parts)) or known.get("/".join(parts[-2:])) or by_file_name.get(parts[-1])
+        if found is None:
             missing[name] = ADDRESS if "://" in name[:12] else "missing"
+        elif isinstance(found, Broken):
+            missing[name] = found.reason
+        else:
+            places[name] = found
     return PictureIndex(TarStore(tuple(paths)), places, missing, ", ".join(path.name for path in paths[:3]))
+
+
+class _Places:
+    """Places by name. Of the pictures that one folder of a tar has under a name the first counts."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[TarPlace, str] | Broken] = {}
+
+    def add(self, name: str, folder: str, place: TarPlace) -> None:
+        before = self._known.setdefault(name, (place, folder))
+        if not isinstance(before, Broken) and (before[0][0], before[1]) != (place[0], folder):
+            self._known[name] = Broken(SEVERAL)
+
+    def get(self, name: str) -> TarPlace | Broken | None:
+        """Where the picture of this name lies, why it cannot be told; None where nothing is called so."""
+        found = self._known.get(name)
+        return found[0] if isinstance(found, tuple) else found
 
 
 def _reason(error: BaseException) -> str:

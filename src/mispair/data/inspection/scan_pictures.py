@@ -43,6 +43,7 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
     sides: list[int] = []
     broken: list[tuple[int, str]] = []
     copies: list[int] = []
+    several: list[int] = []
     hashes: dict[bytes, int] = {}
     with quiet():
         for row in range(len(pictures)):
@@ -58,6 +59,8 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
                 key = hashlib.blake2b(data, digest_size=16).digest()
                 if hashes.setdefault(key, row) != row:
                     copies.append(row)
+                if any(isinstance(other, bytes) and other != data for other in pictures.read_again(row)):
+                    several.append(row)
             if progress:
                 progress(row + 1, len(pictures))
     smallest, largest = sides or [0, 0]
@@ -75,6 +78,13 @@ def scan_pictures(pictures: Pictures, split: str, progress: Callable[[int, int],
         copied = either(len(copies), "is a copy of an earlier one", "are copies of earlier ones")
         text = f"{of_split(split)}{counted(len(copies), 'picture')} ({names}) {copied}; keep one of each"
         findings.append(Finding("duplicate pictures", split, len(copies), text, tuple(copies[:20])))
+    if several:
+        stand = counted(len(several), "image id stands", "image ids stand")
+        text = (
+            f"{of_split(split)}{stand} for several pictures (first {pictures.names[several[0]]!r}); the first of them"
+            " counts, so give every picture a name of its own, or name another column with --image-column"
+        )
+        findings.append(Finding("ids repeat", split, len(several), text, tuple(several[:20])))
     names_of_broken = {pictures.names[row]: reason for row, reason in broken}
     return PictureScan(facts, names_of_broken, hashes, tuple(findings))
 

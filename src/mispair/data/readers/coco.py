@@ -56,12 +56,19 @@ def _entries(path: Path, split: str | None) -> list[CaptionEntry]:
     number = 0
     entries: list[CaptionEntry] = []
     try:
-        names = {image["id"]: str(image["file_name"]) for image in content["images"]}
+        names: dict[object, str] = {}
+        for image in content["images"]:
+            name = str(image["file_name"])
+            if names.setdefault(image["id"], name) != name:
+                raise InputError(
+                    f"{path}: image id {image['id']!r} stands for two files, {names[image['id']]!r} and {name!r};"
+                    " expected one, so give every image an id of its own"
+                )
         for number, note in enumerate(content["annotations"]):
-            image = note["image_id"]
-            if image not in names:
-                raise InputError(f"{path}, annotation {number:,}: image {image!r} is not among its images; add it")
-            entries.append(CaptionEntry(names[image], str(note["caption"]).strip(), split, str(note.get("id", number))))
+            shown = note["image_id"]
+            if shown not in names:
+                raise InputError(f"{path}, annotation {number:,}: image {shown!r} is not among its images; add it")
+            entries.append(CaptionEntry(names[shown], str(note["caption"]).strip(), split, str(note.get("id", number))))
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}, annotation {number:,}: {type(error).__name__} {error}; expected {WHAT}") from None
     if not entries:

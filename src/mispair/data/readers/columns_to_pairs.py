@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.files.captions import not_utf8
@@ -15,7 +16,9 @@ from mispair.data.files.table_rows import TableRows, Value
 from mispair.data.files.weights import weights_of_column
 from mispair.data.picture_store import PictureIndex, PictureStore
 from mispair.data.readers.pair_list import PairList, usual_split
+from mispair.data.readers.picture_files import no_captions
 from mispair.data.readers.pictures_of_table import find_pictures
+from mispair.data.source import Finding
 from mispair.errors import InputError
 
 
@@ -45,13 +48,22 @@ def pairs_of_columns(
     if columns.split is not None:
         splits = [usual_split(name) for name in _names(path, rows, columns.split)]
     ids = None if columns.id is None else [str(value) for value in rows.columns[columns.id]]
+    findings = not_utf8(path, "all", rows.replaced)
+    notes = [columns.note(path.name, rows.header)]
+    if captions is None and inside is not None and config.second is None:
+        notes.append(no_captions(path))
     pictures: PictureIndex | None
     if inside is not None:
         store, places, _ = inside
-        first = dict(zip(reversed(images), reversed(places), strict=True))  # of several rows the first
-        pictures = PictureIndex(store, first, {}, str(path))
+        of_name: dict[str, list[Any]] = {}
+        for name, place in zip(images, places, strict=True):
+            of_name.setdefault(name, []).append(place)
+        first = {name: some[0] for name, some in of_name.items()}  # of several rows the first
+        again = {name: some[1:] for name, some in of_name.items() if some[1:]}
+        pictures = PictureIndex(store, first, {}, str(path), again)
     elif columns.file is not None:
         files = _names(path, rows, columns.file)
+        findings += _several_files(path, rows, images, files, columns.file)
         index = find_pictures(config, path, files)
         name_of = dict(zip(reversed(images), reversed(files), strict=True))
         pictures = None if index is None else index.renamed(name_of)
@@ -65,12 +77,33 @@ def pairs_of_columns(
         ids=None if ids is None else [ids[k] for k in of_row],
         lines=np.array(rows.lines, np.int64)[of_row],
         rows=of_row,
-        notes=(columns.note(path.name, rows.header),),
-        findings=not_utf8(path, "all", rows.replaced),
+        notes=tuple(notes),
+        findings=findings,
         pictures=pictures,
         features=features,
         weights=None if columns.weights is None else weights_of_column(path, rows, columns.weights, per_row),
     )
+
+
+def _several_files(
+    path: Path, rows: TableRows, images: list[str], files: list[str], column: str
+) -> tuple[Finding, ...]:
+    """Ids beside which several files stand: all their captions go to the first."""
+    first: dict[str, str] = {}
+    other: dict[str, tuple[str, int]] = {}
+    for image, file, line in zip(images, files, rows.lines, strict=True):
+        if first.setdefault(image, file) != file:
+            other.setdefault(image, (file, line))
+    if not other:
+        return ()
+    image, (file, line) = next(iter(other.items()))
+    stand = counted(len(other), "image id stands", "image ids stand")
+    text = (
+        f"{path.name}, line {line:,}: {stand} for several files (first {image!r}: {first[image]!r} and {file!r}); the"
+        " first of them counts, so give every image an id of its own, or take the files for ids: --image-column"
+        f" {column}"
+    )
+    return (Finding("ids repeat", "all", len(other), text, tuple(line for _, line in other.values())[:20]),)
 
 
 def _captions(path: Path, rows: TableRows, column: str | None) -> tuple[list[str] | None, list[int]]:

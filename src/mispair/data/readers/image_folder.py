@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.rows import TABLES
-from mispair.data.picture_store import PictureIndex
+from mispair.data.picture_store import PictureIndex, PictureStore
 from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.data.readers.table import read_table
 from mispair.errors import InputError
@@ -49,14 +50,17 @@ def _read(config: DataConfig) -> PairList:
         if part.pictures is None and config.images is None:
             raise InputError(f"{path} names no picture that lies beside it (first {part.images[0]!r}); add them there")
         parts.append((name, part))
-    whole = FolderStore(root, config.allow_outside)
-    places: dict[str, str] = {}
+    beside = config.images is None  # else all lie where somebody says, and are called there as the files say
+    places: dict[str, Any] = {}
     missing: dict[str, str] = {}
     for name, part in parts:
         if part.pictures is not None:
-            places |= {f"{name}/{image}": f"{name}/{place}" for image, place in part.pictures.places.items()}
+            found = part.pictures.places.items()
+            places |= {f"{name}/{image}": f"{name}/{place}" if beside else place for image, place in found}
             missing |= {f"{name}/{image}": reason for image, reason in part.pictures.missing.items()}
     first = parts[0][1]
+    elsewhere = None if beside else first.pictures
+    store: PictureStore = FolderStore(root, config.allow_outside) if elsewhere is None else elsewhere.store
     lists = [part for _, part in parts]
     offsets = np.cumsum([0, *(int(part.rows[-1]) + 1 for part in lists)])
     captions = None if first.captions is None else [text for part in lists for text in part.captions or []]
@@ -74,5 +78,5 @@ def _read(config: DataConfig) -> PairList:
         weights=None
         if first.weights is None
         else np.concatenate([part.weights for part in lists if part.weights is not None]),
-        pictures=PictureIndex(whole, places, missing, str(root)),
+        pictures=PictureIndex(store, places, missing, config.images or str(root)),
     )

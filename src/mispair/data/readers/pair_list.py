@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from mispair.spreadsheet import as_cell
 
 WITHOUT_FEATURES = "ids without features"
 WITHOUT_PICTURE = "pictures missing"
+FETCH = " (addresses on the web are not fetched: download them with img2dataset and give the folder it writes as DATA)"
 _SPLIT_NAMES = {"validation": "dev", "val": "dev", "valid": "dev", "training": "train", "restval": "train"}
 
 
@@ -55,6 +56,11 @@ class PairList:
 def usual_split(name: str) -> str:
     """What a split is called here: dev for val and validation, train for COCO's restval."""
     return _SPLIT_NAMES.get(name.lower(), name)
+
+
+def on_the_web(images: Iterable[str]) -> bool:
+    """Whether some of the pictures are named by an address."""
+    return any("://" in name[:12] for name in images)
 
 
 def list_splits_of(pairs: PairList, config: DataConfig) -> list[str]:
@@ -87,7 +93,7 @@ def open_pair_list(pairs: PairList, config: DataConfig, split: str) -> Source:
     else:
         notes.append(
             f"{pairs.path.name} came with no features and no pictures: only its text can be checked; name them with"
-            " --features or --images"
+            f" --features or --images{FETCH if on_the_web(pairs.images) else ''}"
         )
     texts = np.flatnonzero(chosen)
     if not len(texts):

@@ -15,7 +15,7 @@ from mispair.atomic import write_atomically
 from mispair.cache import cache_folder
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore, open_features
-from mispair.data.files.columns import Columns, recognise
+from mispair.data.files.columns import ID, IMAGE, SPLIT, Columns, recognise
 from mispair.data.files.parquet import open_parquet, parquet_schema, read_parquet
 from mispair.data.files.picture_column import ParquetStore, parquet_places, picture_columns
 from mispair.data.files.picture_folder import FolderStore
@@ -55,7 +55,20 @@ def read_parquet_pairs(paths: tuple[Path, ...], config: DataConfig, splits: list
 def parquet_columns(schema: Any, shown: str, config: DataConfig) -> Columns:
     """Which column of a pyarrow schema is what."""
     pictures = picture_columns(schema)
-    return recognise(list(schema.names), config.columns, shown, config.second is None, pictures, config.weights)
+    needs_caption = config.second is None and (not pictures or _may_be_captions(schema))
+    return recognise(list(schema.names), config.columns, shown, needs_caption, pictures, config.weights)
+
+
+def _may_be_captions(schema: Any) -> bool:
+    """Whether there are words besides names and splits; pictures without any can still be looked at."""
+    import pyarrow.types as pt
+
+    def holds_words(kind: Any) -> bool:
+        listed = pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+        one = kind.value_type if listed else kind
+        return bool(pt.is_string(one) or pt.is_large_string(one))
+
+    return any(holds_words(one.type) and one.name.lower() not in (*IMAGE, *SPLIT, *ID) for one in schema)
 
 
 def _rows(paths: tuple[Path, ...], columns: Columns) -> tuple[TableRows, list[int]]:
@@ -71,6 +84,8 @@ def _rows(paths: tuple[Path, ...], columns: Columns) -> tuple[TableRows, list[in
                 f"{path} lacks the column {missing[0]!r} of {paths[0].name}; expected the same in all files"
             )
         part = read_parquet(path, names)
+        if not names:  # pictures alone
+            part = TableRows(part.header, {}, list(range(1, len(parquet_places((path,))[0]) + 1)))
         header = header or part.header
         per_file.append(len(part.lines))
         for name in names:

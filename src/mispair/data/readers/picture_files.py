@@ -14,6 +14,7 @@ from mispair.data.files.captions import not_utf8
 from mispair.data.files.picture_folder import FolderStore, walk_pictures
 from mispair.data.files.reading import read_lines
 from mispair.data.files.rows import TABLES
+from mispair.data.files.tar_names import list_tars
 from mispair.data.picture_store import PictureIndex
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
@@ -74,6 +75,11 @@ def _read(config: DataConfig) -> PairList:
 
 def no_captions(path: Path) -> str:
     """What to do with pictures of which nothing is said."""
+    if _in_rows(path):
+        return (
+            f"{path.name} holds pictures and no captions: add a column of them, or say which it is with"
+            " --caption-column"
+        )
     unread = _may_hold_captions(path)
     if not unread:
         return f"{path.name} holds pictures and no captions: name a table of pairs, and these with --images"
@@ -83,6 +89,13 @@ def no_captions(path: Path) -> str:
         f" ({', '.join(unread[:3])}{' ...' if unread[3:] else ''}); give one of them as DATA, and the pictures with"
         f" --images{packed}"
     )
+
+
+def _in_rows(path: Path) -> bool:
+    """Whether the pictures stand in the rows of a table, or of the tables of a folder."""
+    if not os.path.isdir(path):
+        return path.suffix.lower() in TABLES
+    return not list_tars(path) and not walk_pictures(path)
 
 
 def _may_hold_captions(folder: Path) -> list[str]:

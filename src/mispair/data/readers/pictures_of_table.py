@@ -50,7 +50,11 @@ def home_of_pictures(path: Path) -> Path:
 def _named(where: Path, names: Sequence[str], allow_outside: bool) -> PictureIndex:
     if os.path.isdir(where):
         tars = list_tars(where)
-        return index_tars(tars, names) if tars else index_folder(where, names, allow_outside)
+        packed = index_tars(tars, names) if tars else None
+        if packed is not None and not packed.missing:
+            return packed
+        loose = index_folder(where, names, allow_outside)  # an archive may have been left beside what came out of it
+        return loose if packed is None or len(loose.places) > len(packed.places) else packed
     if where.suffix.lower() == ".tar" and (os.path.lexists(where) or is_tar_pattern(str(where))):
         return index_tars(tars_named(where), names)
     if is_missing(where):

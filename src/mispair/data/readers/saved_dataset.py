@@ -5,6 +5,7 @@ Read with pyarrow alone; the files are mapped, so pictures stay on disk.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mispair.data.readers.columns_to_pairs import pairs_of_columns
 from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.data.readers.parquet_pairs import distinct_names, parquet_columns
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 
 
 class SavedDataset(PairListReader):
@@ -46,8 +48,24 @@ def arrow_parts(path: Path) -> dict[str, list[Path]]:
     return {"": files} if os.path.isfile(path / "dataset_info.json") and (files := _arrows(path)) else {}
 
 
+def computed(name: str) -> bool:
+    """Whether a file holds what `datasets` computed of the rows (`map`, `filter`): it leaves that beside them."""
+    return os.path.basename(name).startswith("cache-")
+
+
 def _arrows(folder: Path) -> list[Path]:
-    return [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".arrow") and name[0] != "."]
+    there = [name for name in sorted(os.listdir(folder)) if name.endswith(".arrow") and name[0] != "."]
+    return [folder / name for name in _listed(folder) or there if not computed(name)] if there else []
+
+
+def _listed(folder: Path) -> list[str]:
+    """The files that state.json names, in the order of the rows; none where it names no plain ones."""
+    try:
+        names = [file["filename"] for file in json.loads(read_ordinary(folder / "state.json"))["_data_files"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    plain = all(isinstance(name, str) and name == os.path.basename(name) and name.endswith(".arrow") for name in names)
+    return names if plain else []
 
 
 def _read(config: DataConfig) -> PairList:

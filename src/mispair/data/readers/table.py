@@ -53,13 +53,13 @@ def located(config: DataConfig) -> DataConfig:
 
 def table_columns(path: Path, config: DataConfig) -> Columns:
     """Which column of the table is what."""
-    pictures: list[str] = []
     if path.suffix.lower() == ".parquet":
         from mispair.data.files.parquet import parquet_schema
-        from mispair.data.files.picture_column import picture_columns
+        from mispair.data.readers.parquet_pairs import parquet_columns
 
-        pictures = picture_columns(parquet_schema(path))
-    return recognise(column_names(path), config.columns, str(path), config.second is None, pictures, config.weights)
+        return parquet_columns(parquet_schema(path), str(path), config)
+    names = column_names(path)
+    return recognise(names, config.columns, str(path), config.second is None, weights=config.weights)
 
 
 def read_table(config: DataConfig) -> PairList:

@@ -67,6 +67,7 @@ def _read_shards(
 ) -> PairList:
     """The splits of one data set are opened one after the other: read the captions once."""
     store = TarStore(tars)
+    called = _names_of(tars)
     splits_of = splits_in_names([tar.name for tar in tars])
     places: dict[str, TarPlace] = {}
     images: list[str] = []
@@ -85,7 +86,7 @@ def _read_shards(
             text = f"{tar.name}: {counted(len(again), 'name')} (first {again[0]!r}) more than once; the last one counts"
             findings.append(Finding("repeated names", "all", len(again), text))
     for sample in read_samples(tars, store, column):
-        name = sample.key if len(tars) == 1 else f"{tars[sample.tar].stem}/{sample.key}"
+        name = sample.key if len(tars) == 1 else f"{called[sample.tar]}/{sample.key}"
         if sample.picture is None:
             lost.append(name)
             continue
@@ -125,6 +126,15 @@ def _read_shards(
         findings=tuple(findings),
         pictures=PictureIndex(store, places, {}, str(path)),
     )
+
+
+def _names_of(tars: tuple[Path, ...]) -> list[str]:
+    """What the shards are called before their samples: as their files, with the folders where two are called alike."""
+    stems = [tar.stem for tar in tars]
+    if len(set(stems)) == len(stems):
+        return stems
+    home = os.path.commonpath([os.path.abspath(tar.parent) for tar in tars])
+    return [os.path.relpath(os.path.abspath(tar.with_suffix("")), home) for tar in tars]
 
 
 @dataclass(frozen=True)

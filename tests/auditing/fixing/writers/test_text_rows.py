@@ -127,3 +127,19 @@ def test_a_column_of_weights_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has a column 'weight' already"):
         rewritten(path, {2: [Slot(True, weight=0.5)]})
     assert rewritten(path, {2: [Slot(True, caption="c")]}) == b"image_id,caption,weight\na,c,1\n"
+
+
+def test_a_caption_longer_than_pythons_reader_takes_stays(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"image_id,caption\na," + b"word " * 40_000 + b"\nb,gone\nc,new\n")
+    assert rewritten(path, {3: [GOES]}) == path.read_bytes().replace(b"b,gone\n", b"")
+
+
+def test_lines_of_json_in_latin_1(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    first, second = '{"image_id": "a", "caption": "caf\u00e9"}\n', '{"image_id": "b", "caption": "Stra\u00dfe"}\n'
+    path.write_bytes((first + second).encode("latin-1"))
+    assert rewritten(path, {1: [GOES]}) == second.encode("latin-1")
+    lines = rewritten(path, {1: [Slot(True, caption="Stra\u00dfe \u732b")], 2: [STAYS]}).split(b"\n")
+    assert json.loads(lines[0]) == {"image_id": "a", "caption": "Stra\u00dfe \u732b"}
+    assert lines[1] + b"\n" == second.encode("latin-1")

@@ -19,7 +19,7 @@ from mispair.auditing.fixing.writers.feature_files import (
 )
 from mispair.auditing.fixing.writers.json_style import dump_like
 from mispair.auditing.fixing.writers.protocol import reading_options, where_found
-from mispair.auditing.fixing.writers.text_rows import encode_like
+from mispair.auditing.fixing.writers.text_rows import encode_in, encoding_of
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_bytes, read_json
 from mispair.data.readers.coco import WHAT as COCO
@@ -128,6 +128,7 @@ class TokenWriter(CaptionFileWriter):
         written: list[bytes] = []
         place = first
         content = read_bytes(path, "captions as Flickr has them")
+        encoding = encoding_of(content)
         for line in io.BytesIO(content):
             if not line.decode(errors="replace").strip("\ufeff \r\n\t\v\f"):
                 written.append(line)
@@ -138,7 +139,7 @@ class TokenWriter(CaptionFileWriter):
                 if "\n" in slot.caption or "\r" in slot.caption:
                     raise InputError(f"{path}: a caption of several lines ({slot.caption[:40]!r}) has no place in it")
                 name, _, old = line.partition(b"\t")
-                line = name + b"\t" + encode_like(slot.caption, content, path) + old[len(old.rstrip()) :]
+                line = name + b"\t" + encode_in(encoding, slot.caption, path) + old[len(old.rstrip()) :]
             if slot.keep:
                 written.append(line)
         out.write_bytes(b"".join(written))

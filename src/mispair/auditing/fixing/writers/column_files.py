@@ -21,7 +21,7 @@ from mispair.data.files.columns import Columns
 from mispair.data.files.picture_column import arrow_batches
 from mispair.data.files.reading import read_json
 from mispair.data.readers.parquet_shards import ParquetShards, parquet_files
-from mispair.data.readers.saved_dataset import SavedDataset, arrow_parts
+from mispair.data.readers.saved_dataset import SavedDataset, arrow_parts, computed
 from mispair.errors import InputError
 
 INFO, STATE = "dataset_info.json", "state.json"
@@ -88,8 +88,8 @@ class SavedDatasetWriter:
         paths = []
         for folder, folders, names in os.walk(root):
             folders.sort()
-            paths += [str((Path(folder) / name).relative_to(root)) for name in sorted(names) if name[0] != "."]
-        return paths
+            paths += [str((Path(folder) / name).relative_to(root)) for name in names if name[0] != "."]
+        return sorted(path for path in paths if not computed(path))
 
     def write(self, data: JudgedData, pairs: WrittenPairs, out: Path) -> None:
         columns, names = SavedDataset().columns(data.config)

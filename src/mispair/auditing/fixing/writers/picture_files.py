@@ -11,7 +11,7 @@ from mispair.auditing.fixing.slots import KEEP, Slots, WrittenPairs, slots_by_po
 from mispair.auditing.fixing.writers.feature_files import write_second_side, write_weights
 from mispair.auditing.fixing.writers.protocol import link_or_copy, reading_options
 from mispair.auditing.fixing.writers.table import link_pictures, pictures_beside
-from mispair.auditing.fixing.writers.text_rows import SlotsByLine, encode_like, rewrite_table
+from mispair.auditing.fixing.writers.text_rows import SlotsByLine, encode_in, encoding_of, rewrite_table
 from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import walk_pictures
 from mispair.data.files.reading import read_bytes
@@ -122,6 +122,8 @@ def _rewrite_lines(path: Path, slots: Slots, first: int, out: Path) -> tuple[int
         if slot is None or (slot.keep and slot.caption is None):
             written.append(line)
         elif slot.keep and slot.caption is not None:
-            written.append(encode_like(" ".join(slot.caption.split()), content, path) + line[len(line.rstrip()) :])
+            written.append(
+                encode_in(encoding_of(content), " ".join(slot.caption.split()), path) + line[len(line.rstrip()) :]
+            )
     out.write_bytes(b"".join(written))
     return count, True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 from mispair.auditing.fixing.slots import Slot
 from mispair.auditing.fixing.writers.arrow_rows import rewrite_parquet
 from mispair.data.config import DataConfig
-from mispair.data.files.delimited import separator
+from mispair.data.files.delimited import long_fields, separator
+from mispair.data.files.reading import decode_line, is_utf8
 from mispair.data.files.rows import column_names, read_rows
 from mispair.data.readers.table import table_columns
 from mispair.errors import InputError
@@ -85,9 +87,10 @@ def _rewrite_csv(path: Path, header: list[str], plan: SlotsByLine, change: RowCh
     first = raw[0].decode(errors="surrogateescape")
     delimiter = separator(path, first)
     reader = csv.reader((line.decode(errors="surrogateescape") + "\n" for line in raw), delimiter=delimiter)
+    encoding = encoding_of(content)
     written: list[bytes] = []
     start, seen_header = 0, False
-    for fields in reader:
+    for fields in _rows_of(reader):
         # Python's reader counts the lines it has taken; the bytes of a record are those lines.
         record = b"\n".join(raw[start : reader.line_num]) + (b"\n" if reader.line_num < len(raw) else b"")
         start = reader.line_num
@@ -99,7 +102,7 @@ def _rewrite_csv(path: Path, header: list[str], plan: SlotsByLine, change: RowCh
             written.append(_extended(record, f"{delimiter}weight") if change.weighted else record)
             continue
         before = dict(zip(header, fields, strict=True))
-        after = change(before, _spelled(plan.get(start), content, path))
+        after = change(before, _spelled(plan.get(start), encoding, path))
         if after is before:
             written.append(record)
         elif after is not None:
@@ -114,26 +117,32 @@ def _rewrite_csv(path: Path, header: list[str], plan: SlotsByLine, change: RowCh
     out.write_bytes(b"".join(written))
 
 
-def encode_like(text: str, content: bytes, path: Path) -> bytes:
-    """A new caption in the encoding of the file: UTF-8, or Latin-1 where the file is no UTF-8."""
+def _rows_of(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    with long_fields():
+        yield from reader
+
+
+def encoding_of(content: bytes) -> str:
+    """How new captions of this file are written: in UTF-8, or in Latin-1 as Windows has it where it is no UTF-8."""
+    return "utf-8" if is_utf8(content) else "cp1252"
+
+
+def encode_in(encoding: str, text: str, path: Path) -> bytes:
+    """A new caption in the encoding of the file `path`. Raises InputError where it cannot be written in that."""
     try:
-        content.decode()
-    except UnicodeDecodeError:
-        try:
-            return text.encode("cp1252")
-        except UnicodeEncodeError:
-            raise InputError(
-                f"{path} is Latin-1, in which {text[:40]!r} cannot be written; save it as UTF-8 first"
-            ) from None
-    return text.encode(errors="surrogateescape")
+        return text.encode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{path} is Latin-1, in which {text[:40]!r} cannot be written; save it as UTF-8 first"
+        ) from None
 
 
-def _spelled(slots: list[Slot] | None, content: bytes, path: Path) -> list[Slot] | None:
+def _spelled(slots: list[Slot] | None, encoding: str, path: Path) -> list[Slot] | None:
     """The slots with captions as their bytes will be, for a writer that lets through what is no UTF-8."""
     return slots and [
         slot
         if slot.caption is None
-        else replace(slot, caption=encode_like(slot.caption, content, path).decode(errors="surrogateescape"))
+        else replace(slot, caption=encode_in(encoding, slot.caption, path).decode(errors="surrogateescape"))
         for slot in slots
     ]
 
@@ -149,17 +158,19 @@ def _extended(record: bytes, more: str) -> bytes:
 
 def _rewrite_json(path: Path, plan: SlotsByLine, change: RowChange, out: Path) -> None:
     written: list[bytes] = []
-    for number, line in enumerate(_lines(path), 1):
+    lines = _lines(path)
+    escaped = not all(map(is_utf8, lines))  # beside lines in Latin-1 only escapes can be read
+    for number, line in enumerate(lines, 1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if not text.strip():
             written.append(line)
             continue
-        before = json.loads(text)
+        before = json.loads(decode_line(text))
         after = change(before, plan.get(number))
         if after is before:
             written.append(line)
         elif after is not None:
-            written.append(json.dumps(after, ensure_ascii=False).encode() + _ending(line))
+            written.append(json.dumps(after, ensure_ascii=escaped).encode() + _ending(line))
     out.write_bytes(b"".join(written))
 
 
