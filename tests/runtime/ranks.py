@@ -34,6 +34,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "l2rm-vse": SPLIT,
     "l2rm-sgr": (*SPLIT, *FINE),
     "plain-sgr": (*TRIPLET, *FINE),
+    "plain-vse-chunk": ("method.loss=infonce", "engine.chunk=3"),
     "plain-sgr-shortlist": ("method.loss=infonce", *FINE, "model.shortlist=1", "model.shortlist_after=1"),
     "l2rm-imram": SPLIT,
     "gsc-saf": (*FINE, "model.bn=batch"),

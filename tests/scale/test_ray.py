@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mispair.cli.options.encoding import tell_failed
+from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.encoders import registry
 from mispair.errors import InputError
 from mispair.progress import silent
 from mispair.scale import rematch, shortlists
 from mispair.scale.frame import draw_landmarks, make_frame
 from mispair.scale.judge_many import AuditContext, judge_many
+from mispair.workflows import ray_audit
 from mispair.workflows.pair_vectors import Subject, open_vectors
 from mispair.workflows.ray_audit import audit_on_ray, encode_on_ray, is_raw, list_files
-from mispair.workflows.ray_engine import connected
+from mispair.workflows.ray_engine import Cluster, connected, map_pieces
 from mispair.workflows.shards import ShardJudge
-from tests.colours import NAMES, colour_picture
+from tests.colours import NAMES, colour_encoder, colour_picture
 from tests.data.picture_samples import write_tar
 from tests.data.samples import run
 from tests.scale.many import vectors, write_arrays
@@ -143,7 +149,94 @@ def test_an_address_that_does_not_answer_costs_seconds_and_a_sentence(monkeypatc
 
 def test_options_that_do_not_fit(monkeypatch, capsys, tmp_path):
     files, _, _ = write_arrays(tmp_path, 50)
-    for options, sentence in ((("--engine", "spark"), "--engine is ray"), (("--address", "x:1"), "add --engine ray")):
+    ray = "--engine", "ray"
+    for options, sentence in (
+        (("--engine", "spark"), "--engine is ray"), (("--address", "x:1"), "add --engine ray"),
+        ((*ray, "--shard", "1/2"), "leave --shard, --cells"), ((*ray, "--cells"), "leave --shard, --cells"),
+        ((*ray, "--encoder", "basic"), "are there: leave --encoder out"),
+    ):  # fmt: skip
         ran = run(monkeypatch, capsys, "audit", "--embeddings", *files, *options, "-o", tmp_path / "audit")
         assert ran.code == 2
-        assert sentence in ran.err
+        assert sentence in ran.err, ran.err
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Pieces of encoding are done in this process: what is tested is what comes before and after them."""
+
+    def do(cluster, worker, made_of, pieces, what, tell, *, actors=False):
+        return [(piece, "") for piece in pieces if not worker(*made_of).work(piece)]
+
+    monkeypatch.setattr(ray_audit, "map_pieces", do)
+
+
+def write_parquet(path, first, count=18):
+    pictures = [colour_picture(NAMES[k % 8], first + k) for k in range(count)]
+    captions = [f"a {NAMES[k % 8]} square" for k in range(count)]
+    keys = [f"k{first + k}" for k in range(count)]
+    pq.write_table(pa.table({"image": pictures, "caption": captions, "key": keys}), path)
+
+
+@pytest.mark.usefixtures("here")
+def test_files_of_other_data_or_for_another_encoder_do_not_join_those_that_are_encoded(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry._REGISTERED, "colours", colour_encoder)
+    folder, place = tmp_path / "shards", tmp_path / "s"
+    folder.mkdir()
+    for name, first in (("b", 0), ("c", 20)):
+        write_parquet(folder / f"{name}.parquet", first)
+    encode_on_ray(str(folder), "colours", place, None, silent)
+    known = {path: path.stat().st_mtime_ns for path in (place / "encoded").rglob("*")}
+    with pytest.raises(InputError, match="by another encoder"):
+        encode_on_ray(str(folder), "basic", place, None, silent)
+    write_parquet(folder / "a.parquet", 40)  # the first now: every file has another number than before
+    with pytest.raises(InputError, match="other files"):
+        encode_on_ray(str(folder), "colours", place, None, silent)
+    (folder / "a.parquet").unlink()
+    write_parquet(folder / "c.parquet", 60)
+    with pytest.raises(InputError, match="other files"):
+        encode_on_ray(str(folder), "colours", place, None, silent)
+    assert {path: path.stat().st_mtime_ns for path in (place / "encoded").rglob("*")} == known
+    (place / "encoded" / "begun.json").write_text("[]")
+    with pytest.raises(InputError, match=r"begun\.json is damaged"):
+        encode_on_ray(str(folder), "colours", place, None, silent)
+
+
+@pytest.mark.usefixtures("here")
+def test_pictures_that_failed_in_any_file_are_counted_and_listed_together(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(registry._REGISTERED, "colours", colour_encoder)
+    folder, place = tmp_path / "shards", tmp_path / "s"
+    folder.mkdir()
+    for name, first, bad in (("a", 0, 3), ("b", 20, 5), ("c", 40, None)):
+        write_parquet(folder / f"{name}.parquet", first)
+        if bad is not None:
+            table = pq.read_table(folder / f"{name}.parquet").to_pydict()
+            table["image"][bad] = b"no picture"
+            pq.write_table(pa.table(table), folder / f"{name}.parquet")
+    encode_on_ray(str(folder), "colours", place, None, silent)
+    tell_failed(str(EmbeddedFolder(place).features_file), tmp_path)
+    assert "2 pictures that cannot be used are listed with the reason in" in capsys.readouterr().err
+    with (tmp_path / "failed.csv").open(newline="") as listed:
+        rows = list(csv.DictReader(listed))
+    assert ["k3" in rows[0]["name"], "k25" in rows[1]["name"]] == [True, True]
+    assert [row["file"].rpartition("/")[2] for row in rows] == ["a.parquet", "b.parquet"]
+
+
+@pytest.mark.parametrize(("gpus", "asked", "count"), [(0, {"num_cpus": 1}, 4), (2, {"num_gpus": 1}, 2)])
+def test_an_encoder_has_a_device_to_itself_where_there_are_some(gpus, asked, count):
+    seen = {}
+
+    class Data:
+        DataContext = SimpleNamespace(get_current=SimpleNamespace)
+        ActorPoolStrategy = staticmethod(lambda size: size)
+
+        def from_items(self, items, override_num_blocks):
+            return self
+
+        def map(self, work, **options):
+            seen.update(options)
+            return SimpleNamespace(iter_rows=list)
+
+    ray = SimpleNamespace(data=Data(), cluster_resources=lambda: {"CPU": 4.0, "GPU": float(gpus)})
+    map_pieces(Cluster(ray, 4), Noting, (), [str(k) for k in range(9)], "encoding", silent, actors=True)
+    assert {name: seen[name] for name in ("num_cpus", "num_gpus") if name in seen} == asked
+    assert seen["compute"] == count

@@ -11,6 +11,7 @@ import pytest
 
 from mispair.auditing.verdicts import Verdicts
 from mispair.encoders import registry
+from mispair.scale.statistics import load_statistics
 from mispair.workflows.train import train
 from tests.colours import colour_encoder, write_colours
 from tests.data.samples import run
@@ -172,3 +173,50 @@ def test_what_is_done_is_not_done_again(tmp_path, mispair):
     before = (tmp_path / "s/statistics-00001-of-00001.npz").stat().st_mtime_ns
     assert "there already" in mispair(*what).out
     assert (tmp_path / "s/statistics-00001-of-00001.npz").stat().st_mtime_ns == before
+
+
+def test_a_shard_without_rows_says_so(tmp_path, mispair):
+    files, _, _ = write_arrays(tmp_path, 600)
+    ran = mispair("audit", "--embeddings", *files, "--shard", "1/7", "--statistics", tmp_path / "s")
+    assert ran.code == 0
+    assert ran.out.startswith("Statistics of no rows (shards are cut 512 pairs at a time) are in")
+
+
+def test_an_audit_that_lies_there_is_no_business_of_a_shard(tmp_path, mispair, monkeypatch):
+    files, _, _ = write_arrays(tmp_path, 600)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "audit").mkdir()
+    (tmp_path / "audit" / "audit.json").write_text("{}")
+    ran = mispair("audit", "--embeddings", *files, "--shard", "1/2", "--statistics", "s")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "s" / "statistics-00001-of-00002.npz").exists()
+
+
+@pytest.mark.parametrize(
+    "option", [["--cells"], ["--encoder", "basic"], ["--workers", 2], ["--device", "cpu"], ["--json"]]
+)
+def test_options_that_a_shard_does_not_heed_are_refused(option, tmp_path, mispair):
+    files, _, _ = write_arrays(tmp_path, 50)
+    ran = mispair("audit", "--embeddings", *files, "--shard", "1/2", "--statistics", tmp_path / "s", *option)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert option[0] in ran.err
+    assert not (tmp_path / "s").exists()
+
+
+def test_statistics_that_were_lost_are_made_again(tmp_path, mispair):
+    files, _, _ = write_arrays(tmp_path, 1100)
+    what, place = ("audit", "--embeddings", *files), tmp_path / "s"
+    for shard in ("1/2", "2/2"):
+        assert mispair(*what, "--shard", shard, "--statistics", place).code == 0
+    (place / "subject.json").unlink()
+    ran = mispair("merge", place)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "subject.json" in ran.err
+    assert mispair(*what, "--shard", "2/2", "--statistics", place).code == 0, "it says again what it is of"
+    assert mispair("merge", place).code == 0
+    lost = place / "statistics-00002-of-00002.npz"
+    content = load_statistics(lost)
+    lost.unlink()
+    ran = mispair(*what, "--shard", "2/2", "--statistics", place)
+    assert (ran.code, "is judged" in ran.out) == (0, True), ran.err
+    assert np.array_equal(load_statistics(lost).suspicion, content.suspicion)

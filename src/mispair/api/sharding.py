@@ -88,7 +88,7 @@ def audit_on_ray(
     *,
     data: PathLike | DataConfig | None = None,
     split: str | None = None,
-    encoder: str = "basic",
+    encoder: str | None = None,
     workers: int | None = None,
     address: str | None = None,
     tell: Tell | None = None,
@@ -100,7 +100,7 @@ def audit_on_ray(
             fsspec reads (s3://...).
         statistics: the folder that all shards meet in; every worker must see it.
         data, split: as in `mispair.audit_shard`.
-        encoder: what encodes pictures; one with a common space.
+        encoder: what encodes pictures, one with a common space; basic if not said.
         workers: how many at a time; by default as many as there are.
         address: the cluster's host:port; by default one of this machine is started.
         tell: called with what is being done, how much of it is done, and how much there is.

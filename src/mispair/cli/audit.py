@@ -83,13 +83,16 @@ def audit(
     from mispair.auditing.audit_folder import AuditFolder
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
+    from mispair.data.embedded_folder import EmbeddedFolder
     from mispair.runtime.engine import leads
     from mispair.workflows.refuse_unfit import refuse_unknown
 
     if not train and not leads():  # training is shared under torchrun, judging is not
         raise typer.Exit
-    AuditFolder(out).refuse_second()
-    refuse_unwritable(out)
+    alone = engine is None and (shard is not None or statistics is not None)
+    if not alone:  # a shard leaves nothing in `out`
+        AuditFolder(out).refuse_second()
+        refuse_unwritable(out)
     if budget is not None and budget < 1:
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")
     described = table.section() | pictures.section()
@@ -100,9 +103,20 @@ def audit(
         raise InputError(f"{second} is one argument too many: only --train takes two files, the two sides of the data")
     if address is not None and engine is None:
         raise InputError("--address names a cluster: add --engine ray")
-    if engine is not None or shard is not None or statistics is not None:
-        if train or truth or folds or truth_column or budget or csv or said.keys() - {"device"}:
-            raise InputError("a shard is judged as it is: leave training, --folds, --truth, --budget and --csv out")
+    if engine is not None or alone:
+        if train or truth or folds or truth_column or budget or csv or said:
+            raise InputError(
+                "a shard is judged as it is: leave training, --device, --folds, --truth, --budget and --csv out"
+            )
+        if alone and (encode.asked or encode.workers is not None or as_json):
+            raise InputError(
+                "a shard is measured from vectors that are there, and says so in a sentence: leave --encoder, --cells,"
+                " --texts, --workers and --json out"
+            )
+        if engine is not None and (shard is not None or encode.cells or encode.texts):
+            raise InputError(
+                "--engine ray cuts the shards itself and compares vectors: leave --shard, --cells and --texts out"
+            )
         named = _named(data, described)
         vectors = None if embeddings is None else (str(embeddings[0]), str(embeddings[1]))
         with ProgressLine() as progress:
@@ -113,11 +127,13 @@ def audit(
                 raise InputError(f"--engine is ray, got {engine!r}")
             from mispair.workflows.ray_audit import audit_with_ray
 
+            place = statistics or out / "shards"
             verdicts = audit_with_ray(
-                target, vectors, named, split, statistics or out / "shards",
-                encoder=encode.encoder, workers=encode.workers, address=address, tell=progress,
+                target, vectors, named, split, place,
+                encoder=encode.encoder, batch=encode.batch, workers=encode.workers, address=address, tell=progress,
             )  # fmt: skip
         verdicts.save(out)
+        encode_options.tell_failed(str(EmbeddedFolder(place).features_file), out)
         print_verdicts(verdicts, out, None, as_json)
         return
     with ProgressLine() as progress:

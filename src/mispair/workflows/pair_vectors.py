@@ -68,12 +68,17 @@ class Subject(Section):
         vectors = config.model_copy(update={"second": str(files.texts_file)})
         return cls(data=vectors, origin=config, encoder=made_by.encoder)
 
+    @staticmethod
+    def file(folder: Path) -> Path:
+        """Where the shards in a folder say what they are of."""
+        return folder / _NAME
+
     def save(self, folder: Path) -> None:
-        write_text(folder / _NAME, self.model_dump_json(indent=2) + "\n")
+        write_text(self.file(folder), self.model_dump_json(indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> Subject:
-        path = plain_file(folder / _NAME, "what the shards of this folder are of")
+        path = plain_file(cls.file(folder), "what the shards of this folder are of")
         try:
             return cls.model_validate_json(path.read_bytes())
         except ValueError:

@@ -8,17 +8,22 @@ done again.
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mispair.atomic import write_atomically, write_text
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
+from mispair.ordinary_file import read_ordinary
 from mispair.progress import Tell, silent
 from mispair.runtime.run_folder import RunFolder
 from mispair.scale.evidence import BLOCK
@@ -26,13 +31,15 @@ from mispair.scale.frame import make_frame
 from mispair.scale.rematch import Where
 from mispair.scale.rematch_pieces import RematchPieces
 from mispair.scale.shard_folder import ShardFolder
+from mispair.spreadsheet import as_cell
 from mispair.workflows.embed import Encoding
 from mispair.workflows.embed_folder import embed
 from mispair.workflows.pair_vectors import Subject, open_vectors, subject_of
-from mispair.workflows.ray_engine import Cluster, connected, fetch, map_pieces, refuse_failed
+from mispair.workflows.ray_engine import Cluster, connected, fetch, map_pieces, refuse_failed, require_ray
 from mispair.workflows.shards import ShardJudge, merge_shards, same_data
 
 _ENDINGS = (".parquet", ".tar")
+_BEGUN = "begun.json"  # in the folder of partitions: what they are made of
 _PER_WORKER = 8  # shards: a slow worker then holds up the others by little
 
 
@@ -69,6 +76,7 @@ def audit_with_ray(
     folder: Path,
     *,
     encoder: str | None = None,
+    batch: int = 32,
     workers: int | None = None,
     address: str | None = None,
     tell: Tell = silent,
@@ -79,28 +87,38 @@ def audit_with_ray(
         target, embeddings, data, split: as `mispair.workflows.pair_vectors.subject_of` has them; or `target` names
             Parquet or tar files with pictures.
         encoder: what encodes raw pictures; basic if not said.
+        batch: pictures encoded at a time.
         workers: how many at a time.
         address: host:port of a cluster; by default one of this machine is started.
     """
+    require_ray()
+    raw = embeddings is None and target is not None and is_raw(target)
+    # What cannot be judged is said before a cluster is started.
+    subject = None if raw else subject_of(target, embeddings, data, split)
+    if subject is not None and encoder is not None:
+        raise InputError(f"the vectors of {target or ' and '.join(embeddings or ())} are there: leave --encoder out")
+    if raw and (data is not None or split is not None):
+        raise InputError(
+            f"{target} brings pictures and captions, and all of them are judged: leave --data and --split out"
+        )
     with connected(address, workers) as cluster:
-        if embeddings is None and target is not None and is_raw(target):
-            subject = encode_on_ray(target, encoder or "basic", folder, cluster, tell)
-        else:
-            subject = subject_of(target, embeddings, data, split)
+        if subject is None:
+            assert target is not None
+            subject = encode_on_ray(target, encoder or "basic", folder, cluster, tell, batch)
         return audit_on_ray(subject, folder, cluster, tell)
 
 
 class EncodeWorker:
     """Encodes files of pairs, each into a folder of its own."""
 
-    def __init__(self, encoder: str, folder: str) -> None:
-        self.encoder, self.folder = open_encoder(encoder), Path(folder)
+    def __init__(self, encoder: str, folder: str, batch: int) -> None:
+        self.encoder, self.folder, self.batch = open_encoder(encoder), Path(folder), batch
 
     def work(self, piece: str) -> str:
         number, _, url = piece.partition(" ")
         out = self.folder / f"part-{number}"
         if not out.exists():
-            how = Encoding(self.encoder, texts=True, workers=0)
+            how = Encoding(self.encoder, texts=True, batch=self.batch, workers=0)
             with tempfile.TemporaryDirectory(prefix="mispair-part-") as scratch, _cache_in(scratch):
                 embed(DataConfig(path=_local(url, Path(scratch)), missing="skip"), how, out)
         return str(out)
@@ -154,9 +172,13 @@ class RematchWorker:
         return piece
 
 
-def encode_on_ray(target: str, encoder: str, folder: Path, cluster: Cluster, tell: Tell) -> Subject:
-    """Encode every file of `target`, a partition each; pictures that fail are left out and listed in its failed.csv."""
-    if not open_encoder(encoder).joint:
+def encode_on_ray(target: str, encoder: str, folder: Path, cluster: Cluster, tell: Tell, batch: int = 32) -> Subject:
+    """Encode every file of `target`, a partition each; pictures that fail are left out and listed in failed.csv.
+
+    Raises InputError where `folder` has begun with other files, or with another encoder.
+    """
+    opened = open_encoder(encoder)
+    if not opened.joint:
         raise InputError(
             f"the encoder '{encoder}' has no common space for pictures and texts, so it cannot judge pairs without"
             " training; choose one that has (mispair encoders)"
@@ -164,11 +186,57 @@ def encode_on_ray(target: str, encoder: str, folder: Path, cluster: Cluster, tel
     files = list_files(target)
     encoded = folder.absolute() / "encoded"
     encoded.mkdir(parents=True, exist_ok=True)
+    _refuse_other_files(encoded, opened.fingerprint, files)
     parts = [encoded / f"part-{number:05d}" for number in range(len(files))]
     todo = [f"{k:05d} {url}" for k, url in enumerate(files) if not parts[k].exists()]
-    failed = map_pieces(cluster, EncodeWorker, (encoder, str(encoded)), todo, "encoding files", tell, actors=True)
+    failed = map_pieces(
+        cluster, EncodeWorker, (encoder, str(encoded), batch), todo, "encoding files", tell, actors=True
+    )
     refuse_failed(failed, len(files), "files", folder)
+    _list_failed(files, parts, EmbeddedFolder(folder).failed_file)
     return Subject(data=DataConfig(path=target), parts=tuple(map(str, parts)))
+
+
+def _refuse_other_files(encoded: Path, encoder: str, files: list[str]) -> None:
+    """Partitions go by the number of their file: those of another list, or another encoder, would be taken for ours."""
+    begun = encoded / _BEGUN
+    listed = [[url, *_stamp(url)] for url in files]
+    if begun.exists():
+        try:
+            said = json.loads(read_ordinary(begun))
+            same_encoder, same_files = said["encoder"] == encoder, said["files"] == listed
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise InputError(f"{begun} is damaged; remove {encoded} and give the command again") from None
+        if not (same_encoder and same_files):
+            other = "other files than there are now" if same_encoder else "vectors by another encoder"
+            raise InputError(f"{encoded} holds {other}; choose another folder with --statistics, or remove it")
+    elif any(encoded.iterdir()):
+        raise InputError(f"{encoded} does not say what it holds vectors of; choose another folder with --statistics")
+    else:
+        write_text(begun, json.dumps({"encoder": encoder, "files": listed}) + "\n")
+
+
+def _stamp(url: str) -> list[str]:
+    """What changes with the content of a file: its size, and its time or tag where the system has one."""
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(url)
+    about = system.info(path)
+    return [str(about.get(name)) for name in ("size", "mtime", "ETag", "LastModified")]
+
+
+def _list_failed(files: list[str], parts: list[Path], listed: Path) -> None:
+    """The pictures that all partitions do without, in one list; none where there are none."""
+    rows = []
+    for url, part in zip(files, parts, strict=True):
+        one = EmbeddedFolder(part).failed_file
+        if one.exists():
+            text = read_ordinary(one, most=None).decode("utf-8", "surrogateescape")
+            rows += [[*row, as_cell(url)] for row in list(csv.reader(io.StringIO(text, newline="")))[1:]]
+    if rows:
+        whole = io.StringIO()
+        csv.writer(whole, lineterminator="\n").writerows([("row", "name", "reason", "file"), *rows])
+        write_atomically(listed, lambda to: to.write_bytes(whole.getvalue().encode("utf-8", "surrogateescape")))
 
 
 def audit_on_ray(

@@ -67,6 +67,10 @@ def require_ray() -> Any:
         import ray.data
     except ImportError:
         raise InputError("--engine ray needs Ray; install it with: pip install 'mispair[ray]'") from None
+    # What it says of itself goes to its log: that a pipeline has ended is no news to whoever sees the progress.
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setLevel(logging.ERROR)
     return ray
 
 
@@ -107,8 +111,8 @@ def map_pieces(
 ) -> list[tuple[str, str]]:
     """Every piece through a worker made of `made_of`; those that failed, with the reason. Progress counts pieces.
 
-    `actors`: an actor for each worker, for what is dear to make, such as an encoder on a device. Else tasks: their
-    processes live on, and what one has made serves the next pass too.
+    `actors`: an actor for each worker, for what is dear to make, such as an encoder; where the cluster has GPUs, each
+    has one of them to itself. Else tasks: their processes live on, and what one has made serves the next pass too.
     """
     if not pieces:
         return []
@@ -117,8 +121,10 @@ def map_pieces(
     count = max(1, min(cluster.workers, len(pieces)))
     given = data.from_items([{"piece": piece} for piece in pieces], override_num_blocks=len(pieces))
     if actors:
-        pool = data.ActorPoolStrategy(size=count)
-        done = given.map(_Actor, fn_constructor_args=(worker, made_of), compute=pool, num_cpus=1)
+        gpus = int(cluster.ray.cluster_resources().get("GPU", 0))
+        pool = data.ActorPoolStrategy(size=min(count, gpus) if gpus else count)
+        needs = {"num_gpus": 1} if gpus else {"num_cpus": 1}  # Ray adds a core to a GPU
+        done = given.map(_Actor, fn_constructor_args=(worker, made_of), compute=pool, **needs)
     else:
         done = given.map(_do_piece, fn_args=(worker, made_of), compute=data.TaskPoolStrategy(size=count), num_cpus=1)
     failed = []
@@ -157,10 +163,12 @@ class _Actor:
 
 def refuse_failed(failed: list[tuple[str, str]], total: int, what: str, folder: Path) -> None:
     """Raise InputError where pieces failed: how many, the first with its reason; all are listed in the folder."""
-    if failed:
+    listed = folder / "failed.txt"
+    if not failed:
+        listed.unlink(missing_ok=True)  # what failed before has been done by now
+    else:
         from mispair.atomic import write_text
 
-        listed = folder / "failed.txt"
         write_text(listed, "".join(f"{piece}\t{reason}\n" for piece, reason in failed))
         raise InputError(
             f"{len(failed)} of {total} {what} failed, the first, {failed[0][0]}: {failed[0][1]}; all are listed in"

@@ -14,13 +14,15 @@ import numpy as np
 from mispair.auditing.verdicts import Verdicts
 from mispair.counted import counted
 from mispair.errors import InputError
+from mispair.missing_path import is_missing
 from mispair.progress import Tell, silent
 from mispair.scale.calibration import calibrate_counts
+from mispair.scale.evidence import BLOCK
 from mispair.scale.frame import Frame, data_key, make_frame
 from mispair.scale.judge_many import Judged, finish
 from mispair.scale.rematch import HERE, Where
 from mispair.scale.shard_folder import ShardFolder
-from mispair.scale.statistics import gather, load_statistics, save_statistics
+from mispair.scale.statistics import Statistics, gather, load_statistics, save_statistics
 from mispair.scale.vectors import PairVectors
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
@@ -57,14 +59,10 @@ class ShardJudge:
             )
         if not self.place.calibrated:
             if path.exists():
+                self._say_of_what()
                 return f"{path} is there already. {_once_all(of)}: mispair merge {folder}"
-            statistics = gather(self.data, self.frame, tell, shard, of)
-            self.subject.save(folder)
-            save_statistics(statistics, path)
-            return (
-                f"Statistics of rows {statistics.start:,} to {statistics.stop - 1:,} are in {path}. "
-                f"{_once_all(of)}: mispair merge {folder}"
-            )
+            rows = _rows(self._measure(shard, tell))
+            return f"Statistics of {rows} are in {path}. {_once_all(of)}: mispair merge {folder}"
         calibrations, key, cut = self.place.load_calibration()
         if key != self.frame.key:
             raise InputError(
@@ -73,10 +71,21 @@ class ShardJudge:
             )
         if cut != of:
             raise InputError(f"{folder} was calibrated with {cut} shards, not {of}; judge with --shard i/{cut}")
-        statistics = load_statistics(path)
+        statistics = load_statistics(path) if path.exists() else self._measure(shard, tell)  # as they were
+        self._say_of_what()
         p = calibrations.full.p_mismatch(statistics.suspicion, statistics.crowd)
         self.place.save_verdicts(shard, of, statistics, p)
         return f"Shard {shard} of {of} is judged. When all are: mispair merge {folder} -o audit"
+
+    def _measure(self, shard: int, tell: Tell) -> Statistics:
+        statistics = gather(self.data, self.frame, tell, shard, self.of)
+        self.subject.save(self.place.path)
+        save_statistics(statistics, self.place.statistics(shard, self.of))
+        return statistics
+
+    def _say_of_what(self) -> None:
+        if not Subject.file(self.place.path).exists():
+            self.subject.save(self.place.path)
 
 
 def judge_shard(subject: Subject, shard: tuple[int, int], folder: Path, tell: Tell = silent) -> str:
@@ -106,11 +115,9 @@ def merge_shards(
     Raises InputError where shards are missing, overlap or do not belong together; nothing is written then.
     """
     place = ShardFolder(folder)
-    subject = None if not folder.is_dir() else Subject.load(folder) if (folder / "subject.json").exists() else None
     if not place.calibrated:
         whole, of = place.merge_statistics()
-        assert subject is not None, "whoever writes statistics says of what"
-        frame = frame or make_frame(open_vectors(subject))
+        frame = frame or make_frame(open_vectors(_subject_of(folder)))
         _refuse_other(frame.key, whole.key, folder)
         calibration = calibrate_counts(whole, frame.full, frame.near).full
         place.save_calibration(whole, of, frame)
@@ -120,13 +127,12 @@ def merge_shards(
             f"{counted(of, 'shard')}, {counted(whole.pairs, 'pair')}: the estimated rate is {rate} ({low} to {high})."
             f" Judge every shard now, with the same command once more, then: mispair merge {folder} -o audit"
         )
-    if subject is None:
-        raise InputError(f"{folder} does not say what its shards are of; write a shard again")
     calibrations, key, of = place.load_calibration()
     if place.shards("verdicts") != of:
         raise InputError(f"{folder} was calibrated with {of} shards; judge with --shard i/{of}")
     full = calibrations.full
     table = place.load_verdicts(key, int(full.given.sum() + full.crowded.sum()))
+    subject = _subject_of(folder)
     data = open_vectors(subject)
     frame = frame or make_frame(data)
     _refuse_other(frame.key, key, folder)
@@ -140,6 +146,23 @@ def merge_shards(
         tell,
         where,
     )
+
+
+def _subject_of(folder: Path) -> Subject:
+    """What the shards in `folder` are of. Raises InputError where nobody says."""
+    file = Subject.file(folder)
+    if is_missing(file):
+        raise InputError(
+            f"{file} is missing, which says what the shards are of; copy it along with them, or give the command of a"
+            " shard again"
+        )
+    return Subject.load(folder)
+
+
+def _rows(statistics: Statistics) -> str:
+    if statistics.start == statistics.stop:
+        return f"no rows (shards are cut {BLOCK} pairs at a time)"
+    return f"rows {statistics.start:,} to {statistics.stop - 1:,}"
 
 
 def _once_all(of: int) -> str:

@@ -98,12 +98,20 @@ def encoded(config: DataConfig, how: Encoding, asked: bool, progress: ProgressLi
 
 
 def tell_failed(features: str | None, folder: Path) -> None:
-    """Put the list of the pictures that the features do without beside the results, and say so."""
+    """Put the list of the pictures that the features do without beside the results, and say so and how many."""
+    import csv
+
+    from mispair.counted import counted
     from mispair.data.embedded_folder import copy_failed
 
     listed = copy_failed(features, folder)
     if listed is not None:
-        typer.echo(f"Pictures that cannot be used are listed with the reason in {listed}.", err=True)
+        with listed.open(encoding="utf-8", errors="surrogateescape", newline="") as rows:
+            count = sum(1 for _ in csv.reader(rows)) - 1
+        are = "is" if count == 1 else "are"
+        typer.echo(
+            f"{counted(count, 'picture')} that cannot be used {are} listed with the reason in {listed}.", err=True
+        )
 
 
 def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: ProgressLine) -> dict[str, Any]:
