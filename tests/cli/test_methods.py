@@ -24,6 +24,11 @@ def test_every_method_is_listed_once(listed):
     assert all(method["networks"] in (1, 2) and method["cost"] >= 1 for method in listed)
 
 
+def test_nothing_is_cut_off_in_eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "…" not in CliRunner().invoke(app, ["methods"]).output
+
+
 def test_the_table_names_each_with_what_it_does(listed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     result = CliRunner().invoke(app, ["methods"])

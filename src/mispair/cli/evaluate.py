@@ -75,10 +75,13 @@ def evaluate(
         return
     from rich.console import Console
 
-    from mispair.cli.recall_table import recall_table
+    from mispair.cli.recall_table import recall_caution, recall_table
 
     name = " + ".join(f"{run.config.method.name}/{run.config.model.name}" for run in loaded)
     Console().print(recall_table({name: metrics}, f"{split}" + (f", mean of {folds} folds" if folds else "")))
+    judged = (run.config.data if other is None else other for run, other in zip(loaded, others, strict=True))
+    if (caution := next(filter(None, map(recall_caution, judged)), None)) is not None:
+        typer.echo(caution)
     if staged is not None and staged.recall_i2t is not None and staged.recall_t2i is not None:
         typer.echo(
             f"Two stages: the full model scored {staged.share:.1%} of the cells; of its {staged.depth} best answers "

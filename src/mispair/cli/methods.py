@@ -33,7 +33,8 @@ def methods(
 
     table = Table(title="Methods, for mispair train --method", title_justify="left")
     for heading in ("method", "paper", "year", "networks", "cost", "a mismatched pair"):
-        table.add_column(heading, justify="right" if heading in ("year", "networks", "cost") else "left")
+        number = heading in ("year", "networks", "cost")
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for method in known:
         paper = f"{method.paper} ({method.venue})"
         table.add_row(

@@ -10,6 +10,19 @@ from mispair.recall_keys import HEADINGS, RECALLS
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from mispair.data import DataConfig
+
+
+def recall_caution(data: DataConfig) -> str | None:
+    """What to know of recalls on pairs that nobody vouches for; None where they are generated, or where only
+    train was mismatched on purpose, as the page of the run has it."""
+    if data.path == "scenes" or data.noise is not None:
+        return None
+    return (
+        "Nobody vouches for these pairs: where one is mismatched a right answer counts as wrong, so take the recalls as"
+        " a lower bound."
+    )
+
 
 def recall_table(rows: Mapping[str, Mapping[str, float]], title: str) -> Table:
     """Recalls of each named row."""

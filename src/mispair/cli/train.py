@@ -121,11 +121,13 @@ def train(
 def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> None:
     from rich.console import Console
 
-    from mispair.cli.recall_table import recall_table
+    from mispair.cli.recall_table import recall_caution, recall_table
     from mispair.rate_words import training_rate_words
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
     Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"))
+    if rows and (caution := recall_caution(config.data)) is not None:
+        typer.echo(caution)
     if config.method.warmup >= config.train.epochs:
         typer.echo("One epoch was all warm-up: training split no pairs yet. Train longer for that.")
     if (words := training_rate_words(summary)) is not None:
