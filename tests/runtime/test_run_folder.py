@@ -45,7 +45,10 @@ def test_a_line_that_is_no_epoch_is_left_out(tmp_path, line):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "nonsense", "[]", "3", "[" * 100_000, '{"dev": 3}', '{"test": {"rsum": "high"}}', '{"seconds": "long"}'],
+    [
+        *("", "nonsense", "[]", "3", "[" * 100_000, '{"dev": 3}', '{"test": {"rsum": "high"}}', '{"seconds": "long"}'),
+        '{"noise": {"text": "none", "hash": {"name": "l2rm"}}}',
+    ],
 )
 def test_a_damaged_summary_gets_one_sentence(tmp_path, content):
     (tmp_path / "metrics.json").write_text(content)

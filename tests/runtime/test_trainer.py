@@ -157,6 +157,15 @@ class TestCheckpoint:
             journal.cut(10_000)
         assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
+    @pytest.mark.parametrize("odd", [{"best": "high"}, {"best_metrics": {"rsum": " "}}, {"epoch": 1.5}])
+    def test_a_state_whose_best_epoch_is_no_number_gets_one_sentence(self, tmp_path, odd):
+        run(tmp_path, *L2RM, stop_after=1)
+        state = torch.load(tmp_path / "last" / "state.pt", weights_only=True)
+        state["progress"] |= odd
+        torch.save(state, tmp_path / "last" / "state.pt")
+        with pytest.raises(InputError, match=r"state\.pt is damaged"):
+            run(tmp_path, *L2RM, resume=True)
+
     @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 broken"])
     def test_a_damaged_state_gets_one_sentence(self, tmp_path, content):
         (tmp_path / "last").mkdir()

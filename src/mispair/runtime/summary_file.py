@@ -35,6 +35,7 @@ class _Data(_Typed):
 class _Noise(_Typed):
     text: str
     rate: Share | None = None
+    hash: str | None = None
 
 
 class _Cost(_Typed):

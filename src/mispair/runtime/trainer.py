@@ -121,6 +121,9 @@ class Trainer:
         self.progress = RunProgress(**state["progress"])
         if type(self.progress.epoch) is not int or not 0 <= self.progress.epoch <= self.config.epochs:
             raise ValueError("the epoch lies outside the run")
+        numbers = (self.progress.best, self.progress.seconds, *self.progress.best_metrics.values())
+        if not all(type(value) in (int, float) for value in numbers):
+            raise ValueError("the best epoch is described by no numbers")
         for name, module in self.method.modules.items():
             module.load_state_dict(state["modules"][name])
         self.engine.restore(state["engine"])

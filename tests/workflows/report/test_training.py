@@ -182,3 +182,11 @@ def test_a_split_of_other_types_costs_one_sentence(tmp_path, trained):
         pq.write_table(other, path)
         with pytest.raises(InputError, match=f"epoch-0003.parquet is damaged .{name}"):
             build_page(folder)
+
+
+def test_a_split_that_lost_who_was_mismatched_costs_one_sentence(tmp_path, trained):
+    folder = copied(trained, tmp_path / "run")
+    path = folder / "split.parquet" / "epoch-0003.parquet"
+    pq.write_table(pq.read_table(path).drop(["mismatched"]), path)
+    with pytest.raises(InputError, match=r"epoch-0003.parquet is damaged \(mismatched\)"):
+        build_page(folder)

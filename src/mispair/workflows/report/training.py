@@ -64,6 +64,8 @@ def split_columns(run: RunRecord, epoch: int) -> dict[str, NDArray[Any]]:
     columns = run.files.split(epoch)
     kinds = {"signal": "f", "posterior": "f", "cost": "f", "mismatched": "b"}
     wrong = [name for name, kind in kinds.items() if name in columns and columns[name].dtype.kind != kind]
+    if "cost" in columns and "mismatched" not in columns:  # whoever asked what pairs cost had told them apart
+        wrong.append("mismatched")
     if not wrong:
         bounds = {"signal": (-1e300, 1e300), "posterior": (0.0, 1.0)}
         known = [name for name in bounds if name in columns]
