@@ -33,3 +33,12 @@ def test_a_name_of_ones_own(tmp_path: Path) -> None:
     about = {"caption_de": "ein Hund", "caption": "a dog"}
     assert _captions(tmp_path, about, "caption_de") == ["ein Hund"]
     assert _captions(tmp_path, {"caption": "a dog"}, "caption_de") is None
+
+
+def test_half_of_a_character_is_left_out_and_said(tmp_path: Path) -> None:
+    """As crawlers cut captions; it could be written nowhere."""
+    members = {"1.png": picture(0), "1.json": b'{"caption": "a \\ud83d dog \\ud83d\\ude00"}'}
+    source = open_source(DataConfig(path=str(write_tar(tmp_path / "x.tar", members))), "all")
+    assert source.captions == ["a \ufffd dog \U0001f600"]
+    (finding,) = source.findings
+    assert "1 caption (first of '1') not in UTF-8" in finding.text

@@ -38,7 +38,7 @@ def read_delimited(path: Path) -> TableRows:
     header: list[str] = []
     records: list[list[str]] = []
     numbers: list[int] = []
-    with _long_fields():
+    with long_fields():
         reader = csv.reader(io.StringIO("\n".join(lines.lines) + "\n"), delimiter=delimiter)
         start = 1
         try:
@@ -46,7 +46,7 @@ def read_delimited(path: Path) -> TableRows:
                 start, first = reader.line_num + 1, start
                 if not row:
                     continue  # a blank line
-                if any(len(field) > _LONG_FIELD and field.count("\n") > _QUOTED_LINES for field in row):
+                if never_closed(row):
                     raise InputError(f"{path}, line {first}: an unclosed quote; expected {WHAT}, so close it")
                 if not header:
                     header = [name.strip() for name in row]
@@ -73,8 +73,13 @@ def read_delimited(path: Path) -> TableRows:
     return TableRows(header, columns, numbers, lines.replaced)
 
 
+def never_closed(row: list[str]) -> bool:
+    """Whether a row was read on and on behind a quote: a field of many lines, longer than any caption of so many."""
+    return any(len(field) > _LONG_FIELD and field.count("\n") > _QUOTED_LINES for field in row)
+
+
 @contextmanager
-def _long_fields() -> Iterator[None]:
+def long_fields() -> Iterator[None]:
     """Python's reader takes a caption of 128 KB for an error; the limit is one for the whole process."""
     before = csv.field_size_limit(_LONGEST_FIELD)
     try:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, caption_in, name_in, pairs_of_entries
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.errors import InputError
+from mispair.yaml_values import shorten
 
 WHAT = 'COCO captions: {"images": [{"id": ..., "file_name": ...}], "annotations": [{"image_id": ..., "caption": ...}]}'
 
@@ -56,12 +57,16 @@ def _entries(path: Path, split: str | None) -> list[CaptionEntry]:
     number = 0
     entries: list[CaptionEntry] = []
     try:
-        names = {image["id"]: str(image["file_name"]) for image in content["images"]}
+        names = {image["id"]: image["file_name"] for image in content["images"]}
         for number, note in enumerate(content["annotations"]):
-            image = note["image_id"]
+            where, image = f"{path}, annotation {number:,}", note["image_id"]
             if image not in names:
-                raise InputError(f"{path}, annotation {number:,}: image {image!r} is not among its images; add it")
-            entries.append(CaptionEntry(names[image], str(note["caption"]).strip(), split, str(note.get("id", number))))
+                raise InputError(f"{where}: image {shorten(image)} is not among its images; add it")
+            name = name_in(names[image], f"{where}: the file_name of image {shorten(image)}")
+            caption = caption_in(note["caption"], f"{where}: the caption")
+            given = note.get("id")
+            pair = str(number) if given is None else name_in(given, f"{where}: the id")
+            entries.append(CaptionEntry(name, caption, split, pair))
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}, annotation {number:,}: {type(error).__name__} {error}; expected {WHAT}") from None
     if not entries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -127,3 +128,11 @@ def test_a_column_of_weights_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has a column 'weight' already"):
         rewritten(path, {2: [Slot(True, weight=0.5)]})
     assert rewritten(path, {2: [Slot(True, caption="c")]}) == b"image_id,caption,weight\na,c,1\n"
+
+
+def test_a_caption_of_a_megabyte_is_written_as_it_was_read(tmp_path: Path) -> None:
+    long = b"dog " * 250_000
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'image_id,caption\na.jpg,"' + long + b'"\nb.jpg,a cat\n')
+    assert rewritten(path, {3: [GOES]}) == b'image_id,caption\na.jpg,"' + long + b'"\n'
+    assert csv.field_size_limit() == 131_072

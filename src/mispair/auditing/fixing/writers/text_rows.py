@@ -12,7 +12,7 @@ from typing import Any
 from mispair.auditing.fixing.slots import Slot
 from mispair.auditing.fixing.writers.arrow_rows import rewrite_parquet
 from mispair.data.config import DataConfig
-from mispair.data.files.delimited import separator
+from mispair.data.files.delimited import long_fields, separator
 from mispair.data.files.rows import column_names, read_rows
 from mispair.data.readers.table import table_columns
 from mispair.errors import InputError
@@ -32,7 +32,8 @@ def rewrite_table(path: Path, config: DataConfig, plan: SlotsByLine, out: Path, 
     elif path.suffix.lower() in (".jsonl", ".ndjson"):
         _rewrite_json(path, plan, change, out)
     else:
-        _rewrite_csv(path, read_rows(path).header, plan, change, out)
+        with long_fields():  # what could be read can be written
+            _rewrite_csv(path, read_rows(path).header, plan, change, out)
 
 
 @dataclass(frozen=True, slots=True)
