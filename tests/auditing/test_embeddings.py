@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from mispair.auditing.embeddings import as_array, as_texts, pick_column, unit_length, unit_vectors
+from mispair.auditing.embeddings import GivenPairs, as_array, as_texts, pick_column, unit_length, unit_vectors
 from mispair.errors import InputError
 
 TABLE = pa.table({"id": [7, None], "vector": [[1.0, 2.0], [3.0, 4.0]]})
@@ -58,3 +58,10 @@ def test_masked_values_are_refused() -> None:
     with pytest.raises(InputError, match="images has masked values"):
         unit_vectors("images", array)
     assert unit_vectors("images", np.ma.masked_array(np.ones((3, 2)))).shape == (3, 2)
+
+
+@pytest.mark.parametrize("role", ["captions", "image_ids"])
+def test_half_of_a_character_is_named(role):
+    pairs = GivenPairs(np.zeros((2, 3)), np.zeros((2, 3)), **{role: ["a", "b \ud800"]})
+    with pytest.raises(InputError, match=f"{role}, row 1: half of a character"):
+        pairs.shown(role, 2)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mispair.cli.app import VERBS
+from mispair.cli.app import VERBS, main
 from mispair.runtime import machine
 from mispair.version import __version__
 from tests.data.samples import run
@@ -158,3 +158,15 @@ def test_tars_that_the_shell_spelled_out_are_told_apart_from_two_sides(verb, mon
     assert "the pattern in quotes, as in 'shards/*.tar'" in ran.err
     one = run(monkeypatch, capsys, verb, "s/0.tar", "-o", "x.tar")
     assert "in quotes" not in one.err
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["methods"], ["methods", "--json"]])
+def test_a_closed_stream_hears_nothing(arguments, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["mispair", *arguments])
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    sys.stdout.close()
+    sys.stderr.close()

@@ -14,8 +14,10 @@ from mispair.auditing.fixed_rules import all_but_best, cosine_distance, lemon, n
 from mispair.cli.app import app
 from mispair.errors import InputError
 from mispair.experiments.detectors import DETECTORS, _DetectorAnswer, _measure, run_detectors
+from mispair.experiments.runner import LOCK
 from mispair.experiments.spec import load_spec
 from mispair.functional.detection import auroc
+from mispair.runtime.lock import claimed
 from tests.auditing.planted import planted
 
 SMALL = {"data.scenes.pictures": 60, "train.epochs": 2, "train.batch_size": 16, "method.warmup_epochs": 1}
@@ -87,3 +89,26 @@ def test_mistakes_are_input_errors(spec, tmp_path):
     spec.write_text(yaml.safe_dump(values))
     with pytest.raises(InputError, match="no detector 'guess'"):
         run_detectors(str(spec), "scenes", tmp_path / "out")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"auroc": "x"}', '{"auroc": 1, "average_precision": 1, "f1": NaN}'])
+def test_a_damaged_figure_costs_one_sentence(spec, tmp_path, content):
+    kept = tmp_path / "out/cells/cosine-30/0.4/seed-0.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(content)
+    with pytest.raises(InputError, match=r"seed-0.json is damaged; remove it"):
+        run_detectors(str(spec), "scenes", tmp_path / "out", only=["row=cosine-30", "column=0.4"])
+
+
+def test_a_folder_in_use_is_refused(spec, tmp_path):
+    with claimed(tmp_path / "out" / LOCK, "another"), pytest.raises(InputError, match="in use by another"):
+        run_detectors(str(spec), "scenes", tmp_path / "out", only=["row=cosine-30", "column=0.4"])
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--keep", "--redo", "--jobs=2", "--as=scenes"])
+def test_options_of_trainings_are_refused(spec, tmp_path, option):
+    """--dry-run was passed over, and everything was run."""
+    ran = CliRunner().invoke(app, ["experiments", "run", str(spec), "-o", str(tmp_path / "out"), option])
+    assert isinstance(ran.exception, InputError)
+    assert f"leave {option.partition('=')[0]} out" in str(ran.exception)
+    assert not (tmp_path / "out").exists()

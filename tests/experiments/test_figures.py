@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from mispair.errors import InputError
 from mispair.experiments.cell import run_cell
 from mispair.experiments.page import make_page
 from mispair.experiments.runner import write_down
@@ -98,3 +99,25 @@ def test_rematched_cases_quote_the_data(tmp_path):
         len(np.load(cell.folder / "truth.npy", allow_pickle=False))
         == json.loads((cell.folder / "metrics.json").read_text())["data"]["pairs"]
     )
+
+
+@pytest.mark.parametrize(
+    ("truth", "sentence"),
+    [
+        (np.array([0.5, 0.5]), "truth.npy is damaged"),
+        (np.array([True]), "truth.npy is of other pairs than"),
+        (b"no array", "truth.npy: expected which pairs were mismatched on purpose"),
+    ],
+)
+def test_a_damaged_truth_costs_one_sentence(tmp_path, truth, sentence):
+    def prepare(folder):
+        pairs = np.arange(2)
+        columns = {"cost": np.array([0.1, 0.2]), "mismatched": pairs > 0, "posterior": pairs / 2, "signal": pairs / 2}
+        RunFolder(folder).write_split(0, columns)
+        if isinstance(truth, bytes):
+            (folder / "truth.npy").write_bytes(truth)
+        else:
+            np.save(folder / "truth.npy", truth)
+
+    with pytest.raises(InputError, match=sentence):
+        _page(tmp_path, "cost", prepare=prepare)

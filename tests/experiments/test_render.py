@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mispair.experiments.render import _tex
+from mispair.experiments.content import Page
+from mispair.experiments.render import FORMATS, _tex
 
 
 @pytest.mark.parametrize(
@@ -13,3 +14,9 @@ from mispair.experiments.render import _tex
 )
 def test_marks_of_latex(mark: str, said: str) -> None:
     assert _tex(f"a {mark} b") == f"a {said} b"
+
+
+def test_a_spreadsheet_runs_no_name() -> None:
+    records = ({"row": "=HYPERLINK(1)", "column": "-0.5", "rsum": -1.0, "code": "@x"},)
+    page = Page("n", "t", (), (), (), records)
+    assert FORMATS["csv"](page) == "row,column,rsum,code\n'=HYPERLINK(1),-0.5,-1.0,'@x\n"

@@ -82,6 +82,7 @@ def test_sgraf_follows_its_members():
         ({"data": {"scenes": {"backbones": ["sgr", "sgraf"]}}}, "sgraf is the mean of sgr and saf"),
         ({"columns": {"0.2": {"row_set": {"nobody": {}}}}}, "column 0.2 names row 'nobody'"),
         ({"data": {"scenes": {"evaluate": []}}}, "at least 1 item"),
+        ({"data": {"scenes": {"backbones": ["vse", "x/../../../evil"]}}}, "backbone 'x/../../../evil' names a file"),
         ({"figure": "pie"}, "figure: input should be"),
     ],
 )
@@ -101,6 +102,12 @@ def test_a_bad_spec_costs_one_sentence(changes, sentence):
             (),
             "row plain needs the configuration nowhere/plain",
         ),
+        (
+            {"data": {"scenes": {"config": "{0}{config.__class__}{.yaml"}}},
+            (),
+            r"row plain needs the configuration \{0\}\{config.__class__\}\{.yaml, which is not there",
+        ),
+        ({"data": {"scenes": {"model": "{x}{"}}}, (), r"there is no model '\{x\}\{'"),
         ({"rows": {"a": {"set": {"method.magic": 1}}}}, (), "there is no method.magic"),
         ({}, ["row=nobody"], "there is no row 'nobody' here; there are plain, l2rm"),
         ({}, ["rows=plain"], "--only takes row=a,b or column=a,b"),
@@ -213,3 +220,19 @@ def test_a_value_may_name_a_file_of_the_data(tmp_path):
     second = {cell.line: cell.config.data.second for cell in listed if cell.config is not None}
     texts = "somewhere/f8k-one/texts.npy"
     assert second == {"sce-words": None, "sce-vectors": texts, "l2rm-words": None, "l2rm-vectors": texts}
+
+
+def test_only_the_backbone_is_filled_into_a_published_name():
+    """Python's own templates would look into objects, or fill gigabytes: a spec may be a stranger's."""
+    rows = {"a": {"published": "L2RM-{backbone}"}, "b": {"published": "{backbone:>2000000000}{0}{"}}
+    spec = parse_spec(tiny_spec(rows=rows), "x")
+    assert [line.published for line in lines(spec, spec.data["scenes"])] == [
+        "L2RM-VSE",
+        "{backbone:>2000000000}{0}{",
+    ]
+
+
+@pytest.mark.parametrize("seeds", [0, -1, 10**9])
+def test_seeds_have_bounds(tmp_path, seeds):
+    with pytest.raises(InputError, match="an experiment has 1 to 1,000 seeds, got"):
+        plan_experiment(str(write_spec(tmp_path)), tmp_path / "out", seeds=seeds)

@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mispair.errors import InputError
@@ -108,3 +109,26 @@ def test_an_export_counts_what_it_wrote(tmp_path):
     log.decide(2, "wrong", "ann", control="re-paired", origin="control")
     assert export_decisions(audit, tmp_path / "d.csv") == 2
     assert export_decisions(audit, tmp_path / "d.json") == 1
+
+
+def _texts(values):
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pa.table({"pair": [1], "answer": ["right"], "reviewer": _texts([b"\xff\xfe"])}), "is damaged, or not Parquet"),
+        (pa.table([pa.array([1]), pa.array([1])], names=["pair", "pair"]), "has no column answer, reviewer"),
+        (
+            pa.table(
+                [pa.array([1]), pa.array([1]), *2 * [pa.array(["right"])]], ["pair", "pair", "answer", "reviewer"]
+            ),
+            "has two columns of one name",
+        ),
+    ],
+)
+def test_a_crafted_table_is_named(tmp_path, table, message):
+    pq.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(InputError, match=message):
+        read_exchange(tmp_path / "d.parquet", 3)

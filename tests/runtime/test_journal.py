@@ -107,5 +107,6 @@ def test_a_terminal_gets_a_bar(tmp_path):
 
 def test_what_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="could not be written.*go on with --resume"):
+    with pytest.raises(InputError, match="could not be written.*go on with --resume") as error:
         Journal(tmp_path / "file" / "m.jsonl").event("a")
+    assert "intact" not in str(error.value), "nobody knows whether anything was saved"

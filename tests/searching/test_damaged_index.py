@@ -79,6 +79,23 @@ def test_a_row_without_a_value_is_refused(folder, column):
         use(folder)
 
 
+@pytest.mark.parametrize("column", ["image_path", "caption", "split"])
+def test_a_text_that_is_none_is_refused(folder, column):
+    table = pq.read_table(folder / METADATA)
+    values = [value.encode() for value in table[column].to_pylist()]
+    values[FIFTH] = b"\xff\xfe"
+    text = pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+    pq.write_table(table.set_column(table.schema.get_field_index(column), column, text), folder / METADATA)
+    index = Index.open(folder)
+    for ask in (
+        lambda: index.rows([FIFTH]),
+        lambda: index.metadata.distinct(column),
+        lambda: index.metadata.part(0, 9),
+    ):
+        with pytest.raises(InputError, match=f"{METADATA} is damaged; make the index again"):
+            ask()
+
+
 def test_what_a_killed_write_left_is_cleared_by_the_next(folder):
     index = Index.open(folder)
     gone = 2**22 + 1  # above any process number

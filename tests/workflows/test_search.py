@@ -11,7 +11,7 @@ from mispair.errors import InputError
 from mispair.searching.index import Index
 from mispair.searching.query import search_pair, search_text
 from mispair.workflows.index_run import build_index, model_hash
-from mispair.workflows.search import encoder_of
+from mispair.workflows.search import data_of, encoder_of
 from tests.workflows.search_samples import train
 
 
@@ -48,6 +48,15 @@ def test_an_index_of_another_model_is_refused(index, run, tmp_path):
         encoder_of(Index.open(moved))
     with pytest.raises(InputError, match="another model"):
         Index.open(moved, model_hash(run))
+
+
+@pytest.mark.parametrize("config", [{"x": 1}, {"path": 3}])
+def test_data_named_as_no_index_names_it_is_refused(index, tmp_path, config):
+    shutil.copytree(index.folder, tmp_path / "index")
+    manifest = json.loads((tmp_path / "index/manifest.json").read_text())
+    (tmp_path / "index/manifest.json").write_text(json.dumps({**manifest, "config": config}))
+    with pytest.raises(InputError, match=r"manifest.json names its data in a way.*make the index again"):
+        data_of(Index.open(tmp_path / "index"))
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,8 @@ def run_experiment(
 
     hear = say or (lambda line: None)
     if load_spec(spec)[0].compares == "detectors":
+        if kind is not None or jobs != 1:
+            raise InputError(f"{spec} asks one detector after the other: leave kind and jobs out")
         return run_detectors(spec, data, Path(out), seeds=seeds, only=only, quick=quick, say=hear)
     plan = plan_experiment(spec, Path(out), data=data, kind=kind, seeds=seeds, only=only, quick=quick)
     failures, stopped = run_plan(plan, Listener(hear), jobs=jobs, command="mispair.run_experiment")

@@ -56,6 +56,14 @@ class GivenPairs:
         values = as_texts(role, given)
         if len(values) != count:
             raise InputError(f"there are {len(values):,} {role} for {count:,} pairs; expected one for each")
+        for row, text in enumerate(values):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"{role}, row {row}: half of a character (a lone surrogate); expected whole ones, such as"
+                    " text.encode('utf-8', 'replace').decode()"
+                ) from None
         return values
 
 

@@ -75,6 +75,7 @@ for _verb, _module in VERBS.items():
 
 def main() -> None:
     """Run a verb. A person's mistake costs one sentence and exit code 2, never a traceback."""
+    _open_closed_streams()
     _suggest_verb(sys.argv[1:])
     _refuse_empty(sys.argv[1:])
     _refuse_many_tars(sys.argv[2:])
@@ -96,6 +97,13 @@ def main() -> None:
         _fail(f"{error.filename or 'the output'} cannot be used: {error.strerror or error}")
     except MemoryError:
         _fail("the memory is full; use a smaller model, smaller batches or less data")
+
+
+def _open_closed_streams() -> None:
+    """Who closed a stream (`>&-`) wants to hear nothing; Python has None in its place, on which printing fails."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _discard_output() -> None:

@@ -61,10 +61,17 @@ def run(
       mispair experiments run detectors --data features -o out/detectors      features: what mispair embed wrote
     """
     from mispair.cli.progress import Ticker
+    from mispair.errors import InputError
     from mispair.experiments.run import plan_experiment, run_plan
     from mispair.experiments.spec import load_spec
 
     if load_spec(spec)[0].compares == "detectors":
+        of_trainings = {
+            "--dry-run": dry_run, "--as": kind, "--jobs": jobs > 1, "--threads": threads > 1, "--keep": keep,
+            "--redo": redo,
+        }  # fmt: skip
+        if said := [option for option, given in of_trainings.items() if given]:
+            raise InputError(f"{spec} asks one detector after the other: leave {', '.join(said)} out")
         from mispair.experiments.detectors import run_detectors
 
         with Ticker() as ticker:

@@ -9,6 +9,7 @@ Letters: N pairs, d width.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from torch import Tensor
 
 from mispair.atomic import write_text
@@ -34,10 +36,13 @@ from mispair.data.untrained import untrained_vectors
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.experiments.grid import chosen
-from mispair.experiments.spec import Spec, load_spec
+from mispair.experiments.runner import LOCK
+from mispair.experiments.spec import Spec, load_spec, refuse_seeds
 from mispair.functional.detection import best_f1_threshold, detection_metrics
 from mispair.functional.judged_by_others import judge_by_others
 from mispair.missing_path import does_not_exist, is_missing
+from mispair.ordinary_file import read_ordinary
+from mispair.runtime.lock import claimed
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.audit import audit_run
 from mispair.workflows.embedded_before import embedded_before
@@ -53,10 +58,15 @@ _HEADINGS = ("AUROC", "average precision", "F1", "rate error")
 class Figures:
     """How one detector did; None where the figure does not exist, as AUROC where nothing is mismatched."""
 
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
     auroc: float | None
     average_precision: float | None
     f1: float | None
     rate_error: float
+
+
+_FIGURES = TypeAdapter(Figures)
 
 
 @dataclass(frozen=True)
@@ -92,10 +102,10 @@ class _Case:
         return load_run(self.folder)
 
     @cached_property
-    def _given(self) -> Path | None:
-        """What `mispair embed` wrote beside the vectors of a joint encoder."""
-        about = EmbeddedFolder(Path(self.config.data.path)).about_file
-        return about if about.is_file() and self.config.data.second is not None else None
+    def _given(self) -> EmbeddedFolder | None:
+        """What `mispair embed` wrote, with the vectors of both sides."""
+        files = EmbeddedFolder(Path(self.config.data.path))
+        return files if files.begun and self.config.data.second is not None else None
 
     @cached_property
     def vectors(self) -> tuple[Tensor, Tensor]:
@@ -105,9 +115,9 @@ class _Case:
             space = space_of(self.run.models, self.data)
             images, texts = space.images, space.texts
         else:
-            encoder = open_encoder(json.loads(self._given.read_text(encoding="utf-8"))["encoder"])
+            encoder = open_encoder(self._given.made_by().encoder)
             if not encoder.joint:
-                raise InputError(f"{self._given.parent}: its encoder has no common space for both sides")
+                raise InputError(f"{self._given.path}: its encoder has no common space for both sides")
             images = torch.from_numpy(encoder.in_text_space(_all(self.data.images)))
             texts = torch.from_numpy(_all(self.data.texts))
         a, b = (images[torch.from_numpy(table.image_rows)], texts[torch.from_numpy(table.text_rows)])
@@ -202,19 +212,35 @@ def run_detectors(
     if quick:
         seeds, only = 1, [*spec.quick, *only]
     rows, columns = chosen("row", {r: r for r in spec.rows}, only), chosen("column", {c: c for c in spec.columns}, only)
+    refuse_seeds(seeds)
+    with claimed(out / LOCK, "mispair experiments run"):
+        return _run(spec, data, out, seeds, rows, columns, say)
+
+
+def _run(
+    spec: Spec, data: str, out: Path, seeds: int, rows: Sequence[str], columns: Sequence[str],
+    say: Callable[[str], None],
+) -> str:  # fmt: skip
     figures_of: dict[str, list[Figures]] = {row: [] for row in rows}
     for seed in range(seeds):
         for column in columns:
             case = _Case(_configure(spec, data, column, seed), out / "runs" / column / f"seed-{seed}")
             for row in rows:
                 file = out / "cells" / row / column / f"seed-{seed}.json"
-                if not file.exists():
+                if not os.path.lexists(file):
                     say(f"{row} {column} seed {seed}")
                     write_text(file, json.dumps(asdict(_measure(DETECTORS[row](case), case.wrong))) + "\n")
-                figures_of[row].append(Figures(**json.loads(file.read_text(encoding="utf-8"))))
+                figures_of[row].append(_read(file))
     table = _table(spec, data, columns, seeds, figures_of)
     write_text(out / "tables" / f"{spec.name}.md", table)
     return table
+
+
+def _read(file: Path) -> Figures:
+    try:
+        return _FIGURES.validate_json(read_ordinary(file))
+    except (OSError, ValidationError):
+        raise InputError(f"{file} is damaged; remove it, and the same command makes it again") from None
 
 
 def _configure(spec: Spec, data: str, column: str, seed: int) -> RunConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.data.files.npy import open_array
 from mispair.errors import InputError
 from mispair.experiments.content import MISSING, Drawing, Entry, ResultTable
 from mispair.experiments.grid import TRUTH
@@ -83,12 +85,14 @@ def _cost(grid: Grid) -> Drawn:
         if not epochs:
             notes.append(f"{name}: the run kept no transport costs, so there is nothing to draw.")
             continue
-        truth, known = _truth(folder)
-        if not known:
+        truth = _truth(folder)
+        if truth is None:
             notes.append(f"{name}: nobody knows which pairs are mismatched; they are grouped as the split called them.")
         chosen = dict(zip(("early", "late"), (epochs[0], epochs[-1]), strict=True))
         values = {when: run.split(epoch) for when, epoch in chosen.items()}
         costs = {when: columns["cost"] for when, columns in values.items()}
+        if truth is not None and any(len(truth) != len(cost) for cost in costs.values()):
+            raise InputError(f"{folder / TRUTH} is of other pairs than {run.splits_folder}; run that cell again")
         edges = np.linspace(min(c.min() for c in costs.values()), max(c.max() for c in costs.values()), _BINS + 1)
         shares = []
         for when, cost in costs.items():
@@ -178,9 +182,15 @@ def _with_cost(run: RunFolder) -> list[int]:
     return [epoch for epoch in run.splits() if "cost" in run.split_names(epoch)]
 
 
-def _truth(folder: Path) -> tuple[NDArray[np.bool_] | None, bool]:
+def _truth(folder: Path) -> NDArray[np.bool_] | None:
+    """(N,) which pairs were mismatched on purpose; None where nobody knows."""
     path = folder / TRUTH
-    return (np.load(path, allow_pickle=False), True) if path.exists() else (None, False)
+    if not os.path.lexists(path):
+        return None
+    truth = open_array(path, "which pairs were mismatched on purpose")
+    if truth.ndim != 1 or truth.dtype != np.bool_:
+        raise InputError(f"{path} is damaged; remove that folder and run the experiment again")
+    return truth
 
 
 def _share(values: NDArray[Any], edges: NDArray[Any]) -> list[float]:

@@ -117,7 +117,7 @@ def lines(spec: Spec, kind: DataSetup) -> list[Line]:
                     f"{label}, {backbone.upper()}" if several else label,
                     row,
                     backbone,
-                    row.published.format(backbone=backbone.upper()) if row.published else None,
+                    row.published.replace("{backbone}", backbone.upper()) if row.published else None,
                 )
             )
     return shown
@@ -150,7 +150,7 @@ def _configure(spec: Spec, path: Path, how: DataSetup, line: Line, column: str, 
     key = line.key.removesuffix(f"-{line.backbone}") if len(how.backbones) > 1 else line.key
     file = None
     if how.config is not None:
-        name = how.config.format(config=row.config or key, backbone=line.backbone)
+        name = how.config.replace("{config}", row.config or key).replace("{backbone}", line.backbone)
         file = Path(os.path.normpath(path.parent / name))
     if file is not None and not file.exists():
         raise InputError(f"{path.name}: row {line.key} needs the configuration {file}, which is not there")
@@ -163,7 +163,7 @@ def _configure(spec: Spec, path: Path, how: DataSetup, line: Line, column: str, 
         # Every value of the preset; only the length of the warm-up belongs to the data set's budget.
         over["method"] = method.model_dump(mode="json", exclude={"warmup_epochs"})
     if how.model is not None:
-        backbone, _, size = how.model.format(backbone=line.backbone).partition(":")
+        backbone, _, size = how.model.replace("{backbone}", line.backbone).partition(":")
         over["model"] = model_preset(backbone, size or "small").model_dump(mode="json")
     setting = spec.columns[column]
     layers = (how.set, row.set, how.row_set.get(key, {}), setting.set, setting.row_set.get(key, {}))

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from mispair.experiments.content import Page
 from mispair.experiments.figures import draw
 from mispair.experiments.grid import same_noise
+from mispair.experiments.grid_file import GridFile, read_grid_file
 from mispair.experiments.reading import Grid, read_grid
 from mispair.experiments.result_tables import records, result_tables
-from mispair.experiments.runner import read_down
-from mispair.experiments.spec import parse_spec
 
 
 def make_page(out: Path) -> Page:
     """All tables and figures of the experiment in `out`, from whatever is finished."""
-    down = read_down(out)
-    spec = parse_spec(down["spec"], str(out / "experiment.json"))
-    grid = read_grid(out, spec, down["kind"], int(down["seeds"]))
-    about = [f"{spec.shows[:1].upper()}{spec.shows[1:]}. Data: {down['data']} (settings of {grid.kind})."]
+    down, spec = read_grid_file(out)
+    grid = read_grid(out, spec, down.kind, down.seeds)
+    about = [f"{spec.shows[:1].upper()}{spec.shows[1:]}. Data: {down.data} (settings of {grid.kind})."]
     if spec.about:
         about.append(spec.about)
     drawn = draw(grid)
@@ -71,23 +68,21 @@ def _reading(grid: Grid) -> list[str]:
     return sentences
 
 
-def _origin(grid: Grid, down: dict[str, Any]) -> list[str]:
+def _origin(grid: Grid, down: GridFile) -> list[str]:
     code = sorted({result.code for by_seed in grid.results.values() for result in by_seed.values()})
     cells = sum(len(by_seed) for by_seed in grid.results.values())
     return [
         f"{cells} cells. Made by {_commands(grid, down)}. "
         "Seconds are those of the clock, with whatever else the machine did: compare passes.",
         "Code: " + "; ".join(code) + ".",
-        f"Hardware: {down['hardware']}. Versions: {down['versions']}.",
+        f"Hardware: {down.hardware}. Versions: {down.versions}.",
     ]
 
 
-def _commands(grid: Grid, down: dict[str, Any]) -> str:
+def _commands(grid: Grid, down: GridFile) -> str:
     """What was typed; of a grid that was filled in many parts the one command that makes the same."""
-    said = down["commands"]
+    said = down.commands
     if len(said) <= 2:
         return "; ".join(f"`{command}`" for command in said)
-    whole = (
-        f"mispair experiments run {grid.spec.name} --data {down['data']} -o {grid.spec.name} --seeds {down['seeds']}"
-    )
+    whole = f"mispair experiments run {grid.spec.name} --data {down.data} -o {grid.spec.name} --seeds {down.seeds}"
     return f"`{whole}`, in {len(said)} parts (`experiment.json` has them)"

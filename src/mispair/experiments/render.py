@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from mispair.experiments.content import Entry, Page, ResultTable
+from mispair.spreadsheet import as_cell
 
 
 def markdown(page: Page) -> str:
@@ -27,8 +28,13 @@ def comma_separated(page: Page) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fields, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(page.records)
+    writer.writerows({name: _cell(value) for name, value in record.items()} for record in page.records)
     return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """Names come from a spec, which may be a stranger's; a name that is a number is no formula."""
+    return as_cell(value) if isinstance(value, str) and not re.fullmatch(r"[+-]?[\d.]+", value) else value
 
 
 def latex(page: Page) -> str:

@@ -13,7 +13,7 @@ from mispair.experiments.grid import cells as make_cells
 from mispair.experiments.page import make_page
 from mispair.experiments.render import FORMATS
 from mispair.experiments.runner import LOCK, Audience, refuse_changed, run_grid, write_down
-from mispair.experiments.spec import Spec, load_spec
+from mispair.experiments.spec import Spec, load_spec, refuse_seeds
 from mispair.experiments.workers import News
 from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.lock import claimed
@@ -48,6 +48,7 @@ def plan_experiment(
     which = chosen.kind_of(data, kind)
     if quick:
         seeds, only = 1, [*chosen.quick_cells(which), *only]
+    refuse_seeds(seeds)
     where = data if data == "scenes" else str(Path(data).resolve())
     return Plan(chosen, which, data, out, seeds, make_cells(chosen, path, which, where, out, seeds, only))
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from mispair.atomic import write_text
 from mispair.counted import counted
 from mispair.errors import InputError
 from mispair.experiments.estimate import TimeLeft, clock, past_seconds
 from mispair.experiments.grid import Cell
+from mispair.experiments.grid_file import NAME, GridFile, read_grid_file
 from mispair.experiments.provenance import hardware, versions
 from mispair.experiments.results import noise_problems, read_cell
-from mispair.experiments.spec import Spec, parse_spec
+from mispair.experiments.spec import Spec
 from mispair.experiments.workers import News, Workers
-from mispair.missing_path import does_not_exist, is_missing
-from mispair.ordinary_file import read_ordinary
 
 LOCK = ".lock"  # of a grid's folder: two grids in one would write into the same cells
 
@@ -94,39 +94,22 @@ def refuse_changed(cells: Sequence[Cell], redo: bool) -> None:
 
 def write_down(out: Path, spec: Spec, kind: str, data: str, seeds: int, command: str) -> None:
     """`experiment.json`: what the table needs to know besides the cells. Later commands are added."""
-    path = out / "experiment.json"
-    before = read_down(out) if path.exists() else None
-    if before is not None and (before["spec"]["name"] != spec.name or before["kind"] != kind):
+    before, known = read_grid_file(out) if os.path.lexists(out / NAME) else (None, None)
+    if before is not None and known is not None and (known.name != spec.name or before.kind != kind):
         raise InputError(
-            f"{out} holds experiment {before['spec']['name']} on {before['kind']}; "
-            f"choose another -o for {spec.name} on {kind}"
+            f"{out} holds experiment {known.name} on {before.kind}; choose another -o for {spec.name} on {kind}"
         )
-    commands = before["commands"] if before else []
-    values = {
-        "spec": spec.model_dump(mode="json"),
-        "kind": kind,
-        "data": Path(data).name,
-        "seeds": max(seeds, before["seeds"] if before else 0),
-        "commands": [*commands, *([command] if command not in commands else [])],
-        "hardware": hardware(),
-        "versions": versions(),
-    }
-    write_text(path, json.dumps(values, indent=2) + "\n")
-
-
-def read_down(out: Path) -> dict[str, Any]:
-    """What `experiment.json` in `out` holds, its spec checked. Raises InputError where it is missing or damaged."""
-    path = out / "experiment.json"
-    try:
-        values: dict[str, Any] = json.loads(read_ordinary(path))
-        parse_spec(values["spec"], str(path))
-    except (FileNotFoundError, NotADirectoryError):
-        if is_missing(out):
-            raise InputError(f"{does_not_exist(out)}; expected a folder of 'mispair experiments run'") from None
-        raise InputError(f"{out} holds no experiment; 'mispair experiments run SPEC -o {out}' makes one") from None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"{path} is damaged; run the experiment's command again, finished cells are kept") from None
-    return values
+    commands = before.commands if before else ()
+    down = GridFile(
+        spec=spec.model_dump(mode="json"),
+        kind=kind,
+        data=Path(data).name,
+        seeds=max(seeds, before.seeds if before else 0),
+        commands=(*commands, *([command] if command not in commands else [])),
+        hardware=hardware(),
+        versions=versions(),
+    )
+    write_text(out / NAME, json.dumps(down.model_dump(mode="json"), indent=2) + "\n")
 
 
 def _left(timing: TimeLeft, unfinished: Sequence[Cell], jobs: int) -> str:

@@ -16,6 +16,7 @@ from mispair.section import Section
 from mispair.shipped_files import homes
 from mispair.yaml_values import read_yaml
 
+MOST_SEEDS = 1_000
 FigureKind = Literal["sweep", "cost", "alignment", "rematched"]
 
 
@@ -97,11 +98,12 @@ class Spec(Section):
             raise ValueError("an experiment needs at least one row and one column")
         for axis, names in (("row", self.rows), ("column", self.columns), ("name", [self.name])):
             for name in names:
-                if not name or set(name) & set("/\\ ,=") or name.startswith("."):
-                    raise ValueError(f"{axis} {name!r} names a file or folder: no blanks, commas or slashes")
+                _refuse_no_name(axis, name)
         if self.figure == "sweep" and not all(_number(name) for name in self.columns):
             raise ValueError(f"a sweep is drawn over columns that are numbers, got {', '.join(self.columns)}")
         for kind, how in self.data.items():
+            for name in how.backbones:
+                _refuse_no_name(f"data.{kind}: backbone", name)
             _refuse_unknown(f"data.{kind}", "row", [*how.rows, *how.row_set], self.rows)
             _refuse_unknown(f"data.{kind}", "column", how.columns, self.columns)
             if "sgraf" in how.backbones and not {"sgr", "saf"} <= set(how.backbones):
@@ -140,6 +142,17 @@ def _number(text: str) -> bool:
         return math.isfinite(float(text))
     except ValueError:
         return False
+
+
+def refuse_seeds(seeds: int) -> None:
+    """Raise InputError for a number of seeds that no grid has."""
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"an experiment has 1 to {MOST_SEEDS:,} seeds, got {seeds:,}")
+
+
+def _refuse_no_name(what: str, name: str) -> None:
+    if not name or set(name) & set("/\\ ,=") or name.startswith("."):
+        raise ValueError(f"{what} {name!r} names a file or folder: no blanks, commas or slashes")
 
 
 def _refuse_unknown(where: str, axis: str, used: Iterable[str], known: Iterable[str]) -> None:

@@ -108,12 +108,16 @@ def _from_csv(path: Path) -> list[dict[str, Any]]:
 
 def _from_parquet(path: Path) -> list[dict[str, Any]]:
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+        table.validate(full=True)
     except (pa.ArrowException, OSError):
         raise InputError(f"{path} is damaged, or not Parquet") from None
     missing = {"pair", "answer", "reviewer"} - set(table.column_names)
     if missing:
         raise InputError(f"{path} has no column {', '.join(sorted(missing))}; expected {', '.join(COLUMNS)}")
+    if len(set(table.column_names)) < len(table.column_names):
+        raise InputError(f"{path} has two columns of one name; rename one")
     known = table.select([name for name in COLUMNS if name in table.column_names])
     return [{"time": "", **{k: v for k, v in row.items() if v is not None}} for row in known.to_pylist()]
 

@@ -77,7 +77,7 @@ class Journal:
                 file.write(json.dumps({"event": kind, **_plain(values)}) + "\n")
         except OSError as error:
             raise InputError(
-                f"{self.path} could not be written: {error.strerror}; the last save is intact, go on with --resume"
+                f"{self.path} could not be written: {error.strerror}; make room for it and go on with --resume"
             ) from error
         if self.board is not None and "epoch" in values:
             for key, value in _flat(values):

@@ -68,7 +68,9 @@ class Metadata:
     def _read(self, name: str) -> pa.ChunkedArray:
         try:
             with self._lock:
-                return self._file.read([name])[name]
+                read = self._file.read([name])[name]
+            read.validate(full=True)
+            return read
         except (OSError, pa.ArrowException, KeyError):
             raise InputError(f"{self._path} is damaged; make the index again") from None
 
@@ -81,8 +83,12 @@ class Metadata:
         """Rows `start` to `stop`, all columns."""
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right").tolist()
         begins = int(self._ends[first - 1]) if first else 0
-        with self._lock:
-            table = self._file.read_row_groups(list(range(first, last + 1)), use_threads=False)
+        try:
+            with self._lock:
+                table = self._file.read_row_groups(list(range(first, last + 1)), use_threads=False)
+            table.validate(full=True)
+        except (OSError, pa.ArrowException):
+            raise InputError(f"{self._path} is damaged; make the index again") from None
         return table.slice(start - begins, stop - start)
 
     def distinct(self, name: str) -> list[Any]:
@@ -126,6 +132,7 @@ class Metadata:
             if group not in self._kept:
                 try:
                     read = self._file.read_row_group(group, use_threads=False)
+                    read.validate(full=True)  # texts that are none
                 except (OSError, pa.ArrowException):
                     raise InputError(f"{self._path} is damaged; make the index again") from None
                 for name in self._columns:

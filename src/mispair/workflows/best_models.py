@@ -18,6 +18,7 @@ from mispair.runtime.checkpoint import load_model
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.assemble import Training
 from mispair.workflows.networks import Network, OneNetwork, network_maker, tower_fingerprint
+from mispair.workflows.refuse_unfit import refuse_oversized
 
 
 def best_models(training: Training) -> list[RetrievalModel]:
@@ -46,6 +47,8 @@ def load_models(
             f"{folder.model_file} was trained on other towers than '{config.data.encoder}' has now: its weights or"
             " preparation changed since; bring back those of that time (data.encoder with @ and the revision)"
         )
+    held = max(sum(value.numel() for value in state.values()) for state in states.values())
+    refuse_oversized(config, sizes, held, folder.model_file)
     maker = network_maker(config, sizes, network)
     if isinstance(maker, OneNetwork):
         maker.training = True

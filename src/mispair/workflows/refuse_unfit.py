@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
 from mispair.auditing.calibration import FEWEST
@@ -13,9 +15,11 @@ from mispair.methods import about_method, method_preset
 from mispair.models import InputSizes, build_model, model_preset
 from mispair.models.own import OwnConfig
 from mispair.models.sgr import SGRConfig
+from mispair.runtime.run_folder import CONFIG
 
 TUNES = ("head", "lora", "full")
 _USUAL = 4096  # sizes up to this fit anywhere; counting weights takes a second the first time
+_USUAL_SIZE = 20_000  # of a finished run, words included
 _COPIES = 4  # of every weight while training: itself, its gradient, and the two moments of Adam
 
 
@@ -49,7 +53,7 @@ def refuse_unfit(config: RunConfig, data: PairData, sizes: InputSizes, device: t
     values = config.model.model_dump().values()
     if isinstance(config.model, OwnConfig) or max((v for v in values if type(v) is int), default=0) <= _USUAL:
         return
-    weights = _count_weights(config, sizes)
+    weights = count_weights(config, sizes)
     networks = about_method(config.method.name).networks
     if device.type == "cpu":
         refuse_beyond_memory(
@@ -76,7 +80,25 @@ def _refuse_late(config: RunConfig) -> None:
         )
 
 
-def _count_weights(config: RunConfig, sizes: InputSizes) -> int:
+def refuse_oversized(config: RunConfig, sizes: InputSizes, held: int, file: Path) -> None:
+    """Raise InputError where the networks of a run, made as its files say, would be far larger than the `held` weights
+    in `file`: damage to a number could fill the memory."""
+    asked = [*config.model.model_dump().values(), *sizes.model_dump().values()]
+    if isinstance(config.model, OwnConfig) or max((v for v in asked if type(v) is int), default=0) <= _USUAL_SIZE:
+        return
+    try:
+        weights = count_weights(config, sizes)
+    except InputError:  # more than can be counted
+        weights = None
+    if weights is None or weights > 2 * held + _USUAL_SIZE:
+        shown = "far more" if weights is None else f"{weights:,}"
+        raise InputError(
+            f"{file} holds {held:,} weights, where a {config.model.name} of the sizes that it and {CONFIG} name has"
+            f" {shown}; train again or copy the run anew"
+        )
+
+
+def count_weights(config: RunConfig, sizes: InputSizes) -> int:
     """Of one network, made where nothing is allocated; the generators are left as they were."""
     before = torch.get_rng_state()
     try:

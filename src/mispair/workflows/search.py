@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from mispair.data import DataConfig, PairData
 from mispair.data.tokenizer import tokenize
@@ -16,7 +17,7 @@ from mispair.data.vocabulary import UNK
 from mispair.encoders.protocol import Encoder
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.searching.index import Index
+from mispair.searching.index import MANIFEST, Index
 from mispair.searching.query import TextQuery
 from mispair.workflows.index_encoder import joint_pictures, joint_texts
 from mispair.workflows.index_run import model_hash
@@ -212,4 +213,11 @@ def _refuse_other(index: Index, model: str, what: str, again: str) -> None:
 
 def data_of(index: Index) -> DataConfig | None:
     """The data an index was made from, where it says so."""
-    return None if index.manifest.config is None else DataConfig.model_validate(index.manifest.config)
+    if index.manifest.config is None:
+        return None
+    try:
+        return DataConfig.model_validate(index.manifest.config)
+    except ValidationError:
+        raise InputError(
+            f"{index.folder / MANIFEST} names its data in a way mispair does not know; make the index again"
+        ) from None

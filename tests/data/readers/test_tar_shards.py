@@ -43,3 +43,12 @@ def test_shards_of_one_name_in_several_folders_keep_their_pictures_apart(tmp_pat
     assert source.image_of_text.tolist() == [0, 1]
     assert source.pictures is not None
     assert list(source.pictures) == [picture(0), picture(1)]
+
+
+def test_half_of_a_character_is_left_out_and_said(tmp_path: Path) -> None:
+    """As crawlers cut captions; it could be written nowhere."""
+    members = {"1.png": picture(0), "1.json": b'{"caption": "a \\ud83d dog \\ud83d\\ude00"}'}
+    source = open_source(DataConfig(path=str(write_tar(tmp_path / "x.tar", members))), "all")
+    assert source.captions == ["a \ufffd dog \U0001f600"]
+    (finding,) = source.findings
+    assert "1 caption (first of '1') not in UTF-8" in finding.text

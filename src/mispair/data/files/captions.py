@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from mispair.data.files.delimited import long_fields, never_closed
 from mispair.data.files.reading import read_lines
 from mispair.data.source import Finding
 from mispair.errors import InputError
@@ -59,18 +60,23 @@ def read_captions(path: Path) -> CaptionFile:
     ids, captions = [], []
     # The csv module's quoting, as the published reader has it: a caption may hold tabs inside double quotes.
     reader = csv.reader(io.StringIO("\n".join(lines.lines) + "\n"), delimiter="\t")
-    try:
-        for row in reader:
-            if len(row) < 2:
-                raise InputError(
-                    f"{path}, line {reader.line_num}: {len(row)} column; expected an id, a tab and a caption, add them"
-                )
-            ids.append(row[0].strip())
-            captions.append(row[1].strip())
-    except csv.Error as error:
-        raise InputError(
-            f"{path}, line {reader.line_num}: not readable ({error}); expected {what}, so look for an unclosed quote"
-        ) from None
+    start = 1
+    with long_fields():
+        try:
+            for row in reader:
+                start, first = reader.line_num + 1, start
+                if never_closed(row):
+                    raise InputError(f"{path}, line {first}: an unclosed quote; expected {what}, so close it")
+                if len(row) < 2:
+                    raise InputError(
+                        f"{path}, line {first}: {len(row)} column; expected an id, a tab and a caption, add them"
+                    )
+                ids.append(row[0].strip())
+                captions.append(row[1].strip())
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line {start}: not readable ({error}); expected {what}, so look for an unclosed quote"
+            ) from None
     return CaptionFile(path, captions, ids, lines.replaced)
 
 

@@ -46,7 +46,7 @@ def read_delimited(path: Path) -> TableRows:
                 start, first = reader.line_num + 1, start
                 if not row:
                     continue  # a blank line
-                if any(len(field) > _LONG_FIELD and field.count("\n") > _QUOTED_LINES for field in row):
+                if never_closed(row):
                     raise InputError(f"{path}, line {first}: an unclosed quote; expected {WHAT}, so close it")
                 if not header:
                     header = [name.strip() for name in row]
@@ -71,6 +71,11 @@ def read_delimited(path: Path) -> TableRows:
             ) from None
     columns: dict[str, list[Value]] = {name: [row[k] for row in records] for k, name in enumerate(header)}
     return TableRows(header, columns, numbers, lines.replaced)
+
+
+def never_closed(row: list[str]) -> bool:
+    """Whether a row was read on and on behind a quote: a field of many lines, longer than any caption of so many."""
+    return any(len(field) > _LONG_FIELD and field.count("\n") > _QUOTED_LINES for field in row)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the readers of caption JSON share: entries to a list of pairs."""
+"""What the readers of caption JSON share: texts that are texts, and entries to a list of pairs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from mispair.data.config import DataConfig
+from mispair.data.files.json_lines import is_text
+from mispair.data.files.table_rows import Value
 from mispair.data.readers.pair_list import PairList
 from mispair.data.readers.pictures_of_table import find_pictures
+from mispair.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,30 @@ class CaptionEntry:
     caption: str
     split: str | None
     id: str
+
+
+def caption_in(value: Value, where: str) -> str:
+    """A caption of a JSON file; one that is null says nothing. Raises InputError, from `where` on, for no text."""
+    return "" if value is None else _text(value, where, "a caption as text").strip()
+
+
+def name_in(value: Value, where: str) -> str:
+    """The name of a picture or of a caption in a JSON file. Raises InputError, from `where` on, where it is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    name = _text(value, where, "a name")
+    if not name.strip():
+        raise InputError(f"{where} is empty; expected a name, fill it in")
+    return name
+
+
+def _text(value: Value, where: str, wanted: str) -> str:
+    if not isinstance(value, str):
+        kind = "null" if value is None else f"a {type(value).__name__}"
+        raise InputError(f"{where} holds {kind}; expected {wanted}, repair it")
+    if not is_text(value):
+        raise InputError(f"{where} holds half of a character (a lone surrogate); expected whole ones, repair it")
+    return value
 
 
 def pairs_of_entries(path: Path, entries: list[CaptionEntry], config: DataConfig, note: str) -> PairList:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, caption_in, name_in, pairs_of_entries
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.errors import InputError
+from mispair.yaml_values import shorten
 
 WHAT = 'COCO captions: {"images": [{"id": ..., "file_name": ...}], "annotations": [{"image_id": ..., "caption": ...}]}'
 
@@ -58,17 +59,20 @@ def _entries(path: Path, split: str | None) -> list[CaptionEntry]:
     try:
         names: dict[object, str] = {}
         for image in content["images"]:
-            name = str(image["file_name"])
+            name = name_in(image["file_name"], f"{path}: the file_name of image {shorten(image['id'])}")
             if names.setdefault(image["id"], name) != name:
                 raise InputError(
-                    f"{path}: image id {image['id']!r} stands for two files, {names[image['id']]!r} and {name!r};"
-                    " expected one, so give every image an id of its own"
+                    f"{path}: image id {shorten(image['id'])} stands for two files, {shorten(names[image['id']])} and"
+                    f" {shorten(name)}; expected one, so give every image an id of its own"
                 )
         for number, note in enumerate(content["annotations"]):
-            shown = note["image_id"]
+            where, shown = f"{path}, annotation {number:,}", note["image_id"]
             if shown not in names:
-                raise InputError(f"{path}, annotation {number:,}: image {shown!r} is not among its images; add it")
-            entries.append(CaptionEntry(names[shown], str(note["caption"]).strip(), split, str(note.get("id", number))))
+                raise InputError(f"{where}: image {shorten(shown)} is not among its images; add it")
+            caption = caption_in(note["caption"], f"{where}: the caption")
+            given = note.get("id")
+            pair = str(number) if given is None else name_in(given, f"{where}: the id")
+            entries.append(CaptionEntry(names[shown], caption, split, pair))
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}, annotation {number:,}: {type(error).__name__} {error}; expected {WHAT}") from None
     if not entries:

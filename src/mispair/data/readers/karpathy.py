@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, caption_in, name_in, pairs_of_entries
 from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.errors import InputError
 
@@ -37,12 +37,15 @@ def _read(config: DataConfig) -> PairList:
     entries: list[CaptionEntry] = []
     try:
         for number, image in enumerate(content["images"]):
-            folder, file = image.get("filepath") or "", image["filename"]
-            split = usual_split(image["split"])
+            where = f"{path}, image {number:,}"
+            folder, file = image.get("filepath"), name_in(image["filename"], f"{where}: its filename")
+            name = f"{name_in(folder, f'{where}: its filepath')}/{file}" if folder else file
+            split = usual_split(name_in(image["split"], f"{where}: its split"))
             for place, sentence in enumerate(image["sentences"]):
-                name = f"{folder}/{file}" if folder else file
-                pair = str(sentence.get("sentid", f"{number}-{place}"))
-                entries.append(CaptionEntry(str(name), str(sentence["raw"]).strip(), split, pair))
+                caption = caption_in(sentence["raw"], f"{where}: sentence {place}")
+                given, default = sentence.get("sentid"), f"{number}-{place}"
+                pair = default if given is None else name_in(given, f"{where}: the sentid of sentence {place}")
+                entries.append(CaptionEntry(name, caption, split, pair))
     except (KeyError, TypeError, AttributeError) as error:
         where = f"image {len(entries) and number:,}" if entries else "its first image"
         raise InputError(f"{path}, {where}: {type(error).__name__} at {error}; expected {WHAT}") from None

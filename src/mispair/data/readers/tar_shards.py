@@ -16,6 +16,7 @@ import numpy as np
 from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.files.columns import CAPTION
+from mispair.data.files.json_lines import is_text
 from mispair.data.files.picture_folder import is_picture_name
 from mispair.data.files.picture_tar import Member, TarPlace, TarStore, list_tar
 from mispair.data.files.reading import decode_line, is_utf8
@@ -110,7 +111,8 @@ def _read_shards(
         findings.append(Finding("captions without a picture", "all", len(lost), text))
     if latin:
         text = (
-            f"{counted(len(latin), 'caption')} (first of {latin[0]!r}) not in UTF-8; read as Latin-1, so save as UTF-8"
+            f"{counted(len(latin), 'caption')} (first of {latin[0]!r}) not in UTF-8; read as Latin-1, or without what"
+            " is broken, so save as UTF-8"
         )
         findings.append(Finding("bytes that are not UTF-8", "all", len(latin), text))
     rows = np.arange(len(images))
@@ -196,20 +198,25 @@ def _texts(store: TarStore, tar: int, files: dict[str, Member], column: str | No
         if ending in files:
             content = _small(store, tar, files[ending])
             return (None, False) if content is None else ([decode_line(content).strip()], not is_utf8(content))
-    return (_texts_in_json(store, tar, files["json"], column) if "json" in files else None), False
+    return _texts_in_json(store, tar, files["json"], column) if "json" in files else (None, False)
 
 
-def _texts_in_json(store: TarStore, tar: int, member: Member, column: str | None) -> list[str] | None:
+def _texts_in_json(store: TarStore, tar: int, member: Member, column: str | None) -> tuple[list[str] | None, bool]:
     content = _small(store, tar, member)
     try:
         value: Any = json.loads(content or b"")
     except (ValueError, RecursionError):
-        return None
+        return None, False
     name = caption_key(value, column)
     said = None if name is None else value[name]
     several = said if isinstance(said, list) else [said]
-    texts = [text.strip() for text in several if isinstance(text, str)]
-    return texts if texts and len(texts) == len(several) else None
+    texts = [whole_text(text) for text in several if isinstance(text, str)]
+    return (texts, not is_text(said)) if texts and len(texts) == len(several) else (None, False)
+
+
+def whole_text(text: str) -> str:
+    """A caption that JSON spells, with U+FFFD for each half of a character in it."""
+    return text.strip().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _small(store: TarStore, tar: int, member: Member) -> bytes | None:

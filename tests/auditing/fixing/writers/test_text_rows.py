@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -143,3 +144,11 @@ def test_lines_of_json_in_latin_1(tmp_path: Path) -> None:
     lines = rewritten(path, {1: [Slot(True, caption="Stra\u00dfe \u732b")], 2: [STAYS]}).split(b"\n")
     assert json.loads(lines[0]) == {"image_id": "a", "caption": "Stra\u00dfe \u732b"}
     assert lines[1] + b"\n" == second.encode("latin-1")
+
+
+def test_a_caption_of_a_megabyte_is_written_as_it_was_read(tmp_path: Path) -> None:
+    long = b"dog " * 250_000
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'image_id,caption\na.jpg,"' + long + b'"\nb.jpg,a cat\n')
+    assert rewritten(path, {3: [GOES]}) == b'image_id,caption\na.jpg,"' + long + b'"\n'
+    assert csv.field_size_limit() == 131_072

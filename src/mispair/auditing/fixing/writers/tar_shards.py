@@ -22,7 +22,14 @@ from mispair.data.files.columns import CAPTION
 from mispair.data.files.parquet import parquet_names
 from mispair.data.files.picture_tar import headers
 from mispair.data.files.tar_names import is_tar_pattern
-from mispair.data.readers.tar_shards import caption_key, captions_in, read_samples, sample_of, shards_of
+from mispair.data.readers.tar_shards import (
+    caption_key,
+    captions_in,
+    read_samples,
+    sample_of,
+    shards_of,
+    whole_text,
+)
 from mispair.errors import InputError
 
 _PIECE = 1 << 20
@@ -157,7 +164,7 @@ def _caption_file(given: bytes, ending: str, change: _Change, where: str, column
     if name is None:
         return None
     several = value[name] if isinstance(value[name], list) else [value[name]]
-    if [str(one).strip() for one in several] != change.before:
+    if [whole_text(str(one)) for one in several] != change.before:
         return None
     if len(change.after) > 1 and not isinstance(value[name], list):
         raise InputError(f"{where} has room for one caption, and would have to show {len(change.after)}")

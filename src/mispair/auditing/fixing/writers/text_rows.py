@@ -34,7 +34,8 @@ def rewrite_table(path: Path, config: DataConfig, plan: SlotsByLine, out: Path, 
     elif path.suffix.lower() in (".jsonl", ".ndjson"):
         _rewrite_json(path, plan, change, out)
     else:
-        _rewrite_csv(path, read_rows(path).header, plan, change, out)
+        with long_fields():  # what could be read can be written
+            _rewrite_csv(path, read_rows(path).header, plan, change, out)
 
 
 @dataclass(frozen=True, slots=True)
