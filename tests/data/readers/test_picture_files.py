@@ -22,6 +22,20 @@ def test_captions_lie_beside_their_pictures(tmp_path: Path) -> None:
     assert pairs.notes == ()
 
 
+def test_captions_that_lead_out_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    """A stranger's folder could make a private text a caption, and so a part of a page that is sent."""
+    write_pictures(tmp_path / "photos", ["a.png", "b.png"])
+    write_lines(tmp_path / "private.txt", ["a secret"])
+    write_lines(tmp_path / "photos/b.txt", ["a dog"])
+    (tmp_path / "photos/a.txt").symlink_to(tmp_path / "private.txt")
+    pairs = PictureFiles().read(DataConfig(path=str(tmp_path / "photos")))
+    assert (pairs.images, pairs.captions) == (["b.png"], ["a dog"])
+    assert "'a.txt'" in pairs.findings[0].text
+    assert "--allow-outside" in pairs.findings[0].text
+    allowed = PictureFiles().read(DataConfig(path=str(tmp_path / "photos"), allow_outside=True))
+    assert allowed.captions == ["a secret", "a dog"]
+
+
 def test_pictures_of_which_nothing_is_said(tmp_path: Path) -> None:
     write_pictures(tmp_path, ["a.png", "b.png"])
     pairs = PictureFiles().read(DataConfig(path=str(tmp_path)))

@@ -19,6 +19,7 @@ from mispair.data.picture_store import PictureIndex
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.data.source import Finding
+from mispair.pictures.containment import contained
 
 _CAPTION_FILES = (*TABLES, ".json", ".token", ".token.txt", "captions.txt")
 
@@ -36,15 +37,15 @@ class PictureFiles(PairListReader):
 def _read(config: DataConfig) -> PairList:
     root = Path(config.path)
     names = walk_pictures(root)
-    beside = [root / f"{os.path.splitext(name)[0]}.txt" for name in names]
-    captioned = [os.path.isfile(path) for path in beside]
-    findings: list[Finding] = []
+    beside = captions_beside(config, names)
+    captioned = [path is not None for path in beside]
+    findings = _outside(config, names, beside)
     captions: list[str] = []
     images: list[str] = []
     unread = _may_hold_captions(root)
     if any(captioned):
-        for name, path, there in zip(names, beside, captioned, strict=True):
-            if there:
+        for name, path in zip(names, beside, strict=True):
+            if path is not None:
                 lines = read_lines(path, "the captions of a picture, one per line")
                 texts = [line.strip() for line in lines.lines if line.strip()] or [""]
                 captions += texts
@@ -71,6 +72,38 @@ def _read(config: DataConfig) -> PairList:
         findings=tuple(findings),
         pictures=PictureIndex(FolderStore(root, config.allow_outside), {name: name for name in images}, {}, str(root)),
     )
+
+
+def captions_beside(config: DataConfig, names: Sequence[str]) -> list[Path | None]:
+    """The file of captions beside each picture, None where there is none that may be read: a link may lead away."""
+    beside = [_beside(name) for name in names]
+    paths = [os.path.join(config.path, name) for name in beside]
+    readable = [os.path.isfile(path) and stays_inside(config, name) for path, name in zip(paths, beside, strict=True)]
+    return [Path(path) if may else None for path, may in zip(paths, readable, strict=True)]
+
+
+def stays_inside(config: DataConfig, name: str) -> bool:
+    """Whether a file of the folder, every link of it resolved, lies in the folder, or need not."""
+    return config.allow_outside or contained(config.path, name) is not None
+
+
+def _outside(config: DataConfig, names: Sequence[str], beside: Sequence[Path | None]) -> list[Finding]:
+    away = [
+        _beside(name)
+        for name, path in zip(names, beside, strict=True)
+        if path is None and os.path.isfile(os.path.join(config.path, _beside(name)))
+    ]
+    if not away:
+        return []
+    text = (
+        f"{counted(len(away), 'file')} of captions (first {away[0]!r}) lead out of {config.path} and were not read;"
+        " --allow-outside reads them"
+    )
+    return [Finding("captions outside", "all", len(away), text)]
+
+
+def _beside(name: str) -> str:
+    return f"{os.path.splitext(name)[0]}.txt"
 
 
 def no_captions(path: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 
 from mispair.auditing.fixing.judged_data import JudgedData
@@ -16,6 +15,7 @@ from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import walk_pictures
 from mispair.data.files.reading import read_bytes
 from mispair.data.readers.image_folder import metadata_files
+from mispair.data.readers.picture_files import captions_beside, stays_inside
 from mispair.data.readers.table import read_table
 
 
@@ -73,20 +73,22 @@ class PictureFilesWriter:
     def files(self, config: DataConfig) -> list[str]:
         root = Path(config.path)
         names = walk_pictures(root)
-        return names + [text for name in names if (root / (text := _beside(name))).is_file()]
+        texts = [str(path.relative_to(root)) for path in captions_beside(config, names) if path is not None]
+        return [name for name in names if stays_inside(config, name)] + texts
 
     def write(self, data: JudgedData, pairs: WrittenPairs, out: Path) -> None:
         slots = slots_by_position(data, pairs)
         root = Path(data.config.path)
         first = 0
-        for name in walk_pictures(root):
-            text = root / _beside(name)
-            kept = True
-            if text.is_file():
-                target = out / _beside(name)
+        names = walk_pictures(root)
+        for name, text in zip(names, captions_beside(data.config, names), strict=True):
+            kept = stays_inside(data.config, name)
+            if text is not None:
+                target = out / text.relative_to(root)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                count, kept = _rewrite_lines(text, slots, first, target)
+                count, left = _rewrite_lines(text, slots, first, target)
                 first += count
+                kept = kept and left
             if kept:
                 link_or_copy(root / name, out / name)
         write_second_side(data, slots, pairs, out)
@@ -94,10 +96,6 @@ class PictureFilesWriter:
 
     def arguments(self, config: DataConfig, out: Path) -> list[str]:
         return [str(out), *reading_options(config)]
-
-
-def _beside(name: str) -> str:
-    return f"{os.path.splitext(name)[0]}.txt"
 
 
 def _rewrite_lines(path: Path, slots: Slots, first: int, out: Path) -> tuple[int, bool]:
