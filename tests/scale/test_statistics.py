@@ -166,6 +166,11 @@ def test_statistics_come_back_and_damaged_ones_are_refused(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"s\.npz is damaged"):
             load_statistics(path)
+    path.write_bytes(content)
+    with np.load(path) as stored:
+        np.savez_compressed(path.with_name("packed.npz"), **stored)  # a gigabyte of zeros would fit into a megabyte
+    with pytest.raises(InputError, match=r"packed\.npz is damaged"):
+        load_statistics(path.with_name("packed.npz"))
     statistics.suspicion[5] = np.nan
     save_statistics(statistics, path)
     with pytest.raises(InputError, match=r"s\.npz is damaged"):

@@ -147,6 +147,8 @@ def load_with_more(path: Path) -> tuple[Statistics, dict[str, Any]]:
     damaged = f"{path} is damaged or of another version of mispair; write the statistics of this shard again"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in stored.zip.infolist()):
+                raise ValueError("ours are not compressed, so what is could be of any size")
             head = json.loads(stored["head"].tobytes())
             values = {f.name: head[f.name] if f.name in head else stored[f.name] for f in fields(Statistics)}
             version, more = head["version"], dict(head["more"])

@@ -26,6 +26,7 @@ from mispair.data.readers.table import located
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
+from mispair.ordinary_file import read_ordinary
 from mispair.runtime.run_folder import RunFolder
 from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
@@ -80,8 +81,8 @@ class Subject(Section):
     def load(cls, folder: Path) -> Subject:
         path = plain_file(cls.file(folder), "what the shards of this folder are of")
         try:
-            return cls.model_validate_json(path.read_bytes())
-        except ValueError:
+            return cls.model_validate_json(read_ordinary(path))
+        except (OSError, ValueError):
             raise InputError(f"{path} is damaged; write a shard again: mispair audit ... --shard 1/4") from None
 
 
