@@ -175,8 +175,8 @@ def find_twins(images: Tensor, image_rows: Rows, names: Sequence[str], others: M
         count=len(twins),
         evidence=f"{counted(len(twins), 'image has', 'images have')} a twin{f' ({where})' if elsewhere else ''}, for"
         f" instance {next(iter(twins.values()))}.",
-        remedy="Keep twins under one name (image_ids= from Python) and in one split: under two they count as wrong"
-        " answers, in two they leak the test.",
+        remedy="Give twins one name (in the table's column of images, or image_ids= from Python) and one split: under"
+        " two names they count as wrong answers, in two splits they leak the test.",
         pairs=tuple(pairs[:_SHOWN].tolist()),
     )
 
