@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,9 @@ def run(
         raise typer.Exit(1)
 
 
+_MEASURING = 180.0  # seconds after which no further row is measured
+
+
 def _plan(cells: list[Cell], jobs: int, threads: int) -> None:
     import torch
     from rich.console import Console
@@ -112,10 +116,17 @@ def _plan(cells: list[Cell], jobs: int, threads: int) -> None:
             finished += 1
             timing.finished(cell, past_seconds(cell))
     unfinished = [cell for cell in cells if cell.status() != "finished"]
+    began, guessed = time.monotonic(), []
     for line, cell in {cell.line: cell for cell in reversed(unfinished)}.items():
-        if line not in timing.lines and cell.config is not None:
-            typer.echo(f"measuring steps of {line}", err=True)
-            timing.guess(cell, measure(cell.config))
+        if line in timing.lines or cell.config is None:
+            continue
+        if time.monotonic() - began > _MEASURING:
+            guessed.append(line)
+            continue
+        typer.echo(f"measuring steps of {line}", err=True)
+        timing.guess(cell, measure(cell.config))
+    if guessed:
+        typer.echo(f"not measured, which would take too long: {', '.join(guessed)}; taken for the mean", err=True)
     table = Table(title=f"{len(cells)} cells, {finished} finished", title_justify="left")
     for heading in ("row", "column", "seed", "state", "time"):
         table.add_column(heading, justify="right" if heading in ("seed", "time") else "left")

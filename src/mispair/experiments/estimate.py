@@ -15,7 +15,8 @@ from mispair.protocols import RetrievalModel
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.train import train
 
-_STEPS = 12  # of one epoch, when measuring
+_STEPS = (1, 12)  # of one epoch, when measuring: at first, and where those were quick
+_LONG_ENOUGH = 20.0  # seconds of measuring that tell enough
 
 
 class TimeLeft:
@@ -77,21 +78,27 @@ def measure(config: RunConfig) -> float:
     """Seconds a run of this configuration will take: a few steps before and after its warm-up, times their number."""
     pairing = open_pairing(config.data, "train")
     pairs, images = len(pairing.image_of_text), int(pairing.image_of_text.max()) + 1
-    limit = min(images, math.ceil(_STEPS * config.train.batch_size * images / pairs))
     warmup = config.method.warmup
-    method = config.method.model_copy(update={"warmup_epochs": 2} if warmup else {})
-    small = config.model_copy(
+    for steps in _STEPS:
+        limit = min(images, math.ceil(steps * config.train.batch_size * images / pairs))
+        seconds = _epochs(_shortened(config, limit))
+        if sum(seconds) > _LONG_ENOUGH:
+            break
+    # The first epoch of a phase also pays for what happens once, the first of all for starting: the faster one counts.
+    main = config.train.epochs - warmup
+    return (warmup * min(seconds[:2]) + main * min(seconds[-2:])) * images / limit
+
+
+def _shortened(config: RunConfig, limit: int) -> RunConfig:
+    """The same with so many images, and no more epochs than it takes to see each phase twice."""
+    warmup = config.method.warmup
+    return config.model_copy(
         update={
             "data": config.data.model_copy(update={"limit": limit}),
             "train": config.train.model_copy(update={"epochs": 4 if warmup else 3}),
-            "method": method,
+            "method": config.method.model_copy(update={"warmup_epochs": 2} if warmup else {}),
         }
     )
-    seconds = _epochs(small)
-    share = limit / images
-    main = config.train.epochs - warmup
-    # The first epoch of a phase also pays for what happens once, the first of all for starting: the faster one counts.
-    return (warmup * min(seconds[:2]) + main * min(seconds[-2:])) / share
 
 
 def _epochs(config: RunConfig) -> list[float]:
