@@ -41,4 +41,4 @@ def test_rows_that_would_take_too_long_to_measure_are_named(cells, monkeypatch, 
     verb._plan(cells, jobs=1, threads=1)
     said = capsys.readouterr()
     assert not measured
-    assert f"not measured, which would take too long: l2rm, plain" in said.err
+    assert "not measured, which would take too long: l2rm, plain" in said.err
