@@ -42,3 +42,5 @@ def test_rows_that_would_take_too_long_to_measure_are_named(cells, monkeypatch, 
     said = capsys.readouterr()
     assert not measured
     assert "not measured, which would take too long: l2rm, plain" in said.err
+    assert "?" in said.out
+    assert "if the rows with ? take as long as the others" in said.out

@@ -126,20 +126,20 @@ def _plan(cells: list[Cell], jobs: int, threads: int) -> None:
         typer.echo(f"measuring steps of {line}", err=True)
         timing.guess(cell, measure(cell.config))
     if guessed:
-        typer.echo(f"not measured, which would take too long: {', '.join(guessed)}; taken for the mean", err=True)
+        typer.echo(f"not measured, which would take too long: {', '.join(guessed)}", err=True)
     table = Table(title=f"{len(cells)} cells, {finished} finished", title_justify="left")
     for heading in ("row", "column", "seed", "state", "time"):
         table.add_column(heading, justify="right" if heading in ("seed", "time") else "left")
     for cell in cells:
         state = cell.status()
         seconds = None if state == "finished" else timing.of(cell)
-        table.add_row(
-            escape(cell.line), escape(cell.column), str(cell.seed), state, "" if seconds is None else clock(seconds)
-        )
+        said = "?" if cell.line in guessed else "" if seconds is None else clock(seconds)
+        table.add_row(escape(cell.line), escape(cell.column), str(cell.seed), state, said)
     Console().print(table)
     left = timing.left(unfinished, jobs)
+    alike = " if the rows with ? take as long as the others" if guessed else ""
     typer.echo(
-        f"About {clock(left or 0)} with --jobs {jobs}, from measured steps; the scoring of dev and test comes on top."
+        f"About {clock(left or 0)} with --jobs {jobs}{alike}, from measured steps; the scoring of dev and test comes on top."
     )
 
 
