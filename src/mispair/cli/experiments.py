@@ -139,7 +139,8 @@ def _plan(cells: list[Cell], jobs: int, threads: int) -> None:
     left = timing.left(unfinished, jobs)
     alike = " if the rows with ? take as long as the others" if guessed else ""
     typer.echo(
-        f"About {clock(left or 0)} with --jobs {jobs}{alike}, from measured steps; the scoring of dev and test comes on top."
+        f"About {clock(left or 0)} with --jobs {jobs}{alike}, from measured steps; the scoring of dev and test comes on"
+        " top."
     )
 
 
