@@ -1,6 +1,7 @@
 """Shared settings of the tests: one thread, one property-test profile, a cache of their own."""
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,10 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from tests.forks import Forks
+
+# Wider instructions than most processors have round otherwise, and a training that is compared with what was committed
+# takes another course from there: everywhere the same ones, in the processes that the tests start too.
+os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
 
 # Small tensors everywhere: two spinning thread pools cost more than they give.
 torch.set_num_threads(1)

@@ -55,13 +55,16 @@ def test_a_number_that_is_null_is_as_good_as_none(make: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"caption": ["a cat"]}, "1.*(caption|sentence 0) holds a list; expected a caption as text"),
-        ({"caption": 7}, "1.*(caption|sentence 0) holds a int; expected a caption as text"),
-        ({"caption": "a \ud800"}, "1.*(caption|sentence 0) holds half of a character"),
-        ({"name": None}, "1.*name.* holds null; expected a name"),
-        ({"name": " "}, "1.*name.* is empty; expected a name"),
-        ({"name": "\udfff.png"}, "1.*name.* holds half of a character"),
-        ({"number": {"a": 1}}, "1.*id.* holds a dict; expected a name"),
+        (
+            {"caption": ["a cat"]},
+            "(annotation|image) 1: .*(caption|sentence 0) holds a list; expected a caption as text",
+        ),
+        ({"caption": 7}, "(annotation|image) 1: .*(caption|sentence 0) holds a int; expected a caption as text"),
+        ({"caption": "a \ud800"}, "(annotation|image) 1: .*(caption|sentence 0) holds half of a character"),
+        ({"name": None}, "image 1( |: its filename )holds null; expected a name"),
+        ({"name": " "}, "image 1( |: its filename )is empty; expected a name"),
+        ({"name": "\udfff.png"}, "image 1( |: its filename )holds half of a character"),
+        ({"number": {"a": 1}}, "(annotation|image) 1: .*id.* holds a dict; expected a name"),
     ],
 )
 def test_what_is_no_text_is_named(make: Any, given: dict[str, Any], said: str, tmp_path: Path) -> None:
