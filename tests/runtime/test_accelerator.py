@@ -124,7 +124,7 @@ def test_chunks_and_shortlists_read_nothing(one_batch, monkeypatch):
     assert ways
 
 
-def test_dual_reads_nothing_in_a_step(monkeypatch):
+def test_dual_reads_nothing_in_a_step_nor_when_it_is_scored(monkeypatch):
     sizes = InputSizes(image_width=6, text_width=6)
     with pretended(monkeypatch):
         model = build_model(DualConfig(hidden=4, temperature="learned", bias=-1.0), sizes).to(META).train()
@@ -133,6 +133,9 @@ def test_dual_reads_nothing_in_a_step(monkeypatch):
         on.adopt({"net": model}, {})
         sides = on.encode(model, PairBatch(vectors, real, vectors, real, torch.arange(5, device=META)))
         on.minimize("net", model.link(model.similarity(*sides)).sum())
+        with evaluation_mode(model):
+            images, texts = model.encode_images(vectors, real), model.encode_texts(vectors, real)
+        assert score_grid([model], [images], [texts]).shape == (5, 5)
 
 
 @pytest.mark.parametrize("name", ["vse", "sgr", "saf", "imram"])

@@ -14,7 +14,7 @@ from tests.synthetic import RecordingRun, tiny_data
 @pytest.mark.slow
 @pytest.mark.timeout(3600)  # the compiler took 245 s where two cores had eight processes to run
 @pytest.mark.filterwarnings("ignore")  # the compiler looks at things a step does not
-@pytest.mark.parametrize("name", ["vse", "sgr"])
+@pytest.mark.parametrize("name", ["vse", "sgr", "saf", "imram"])
 def test_a_compiled_network_takes_the_same_step(name):
     data = tiny_data(pictures=60)
     config = model_preset(name, "small").model_copy(update={"embed": 8, "word_dim": 4, "sim": 4, "dropout": 0.0})
