@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mispair.api.data_section import data_section
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
     import os
+
+    from mispair.encoders.protocol import Encoder
 
     PathLike = str | os.PathLike[str]
 
@@ -24,6 +27,9 @@ def run_experiment(
     jobs: int = 1,
     only: Sequence[str] = (),
     quick: bool = False,
+    images: PathLike | None = None,
+    encoder: str | Encoder = "basic",
+    cells: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> str:
     """Run every cell of an experiment that is not finished, and render its table.
@@ -31,12 +37,13 @@ def run_experiment(
     Args:
         spec: a name that `mispair.list_experiments()` has, or a YAML file.
         out: folder of the grid; the same one goes on.
-        data: the data: a folder, a table, or "scenes".
+        data: the data: a folder, a table, or "scenes"; pictures are encoded first, into OUT/data.
         kind: whose settings to take where the name of the data is none.
         seeds: runs of every cell; seed s also draws the mismatches.
         jobs: cells at a time, one thread each.
         only: some cells: ["row=plain,l2rm", "column=0.4"].
         quick: a first look: one seed of the cells the experiment names for it.
+        images, encoder, cells: where the pictures are, and how they are encoded, as in `mispair.embed`.
         say: called with a line of news now and then.
 
     Returns:
@@ -50,13 +57,20 @@ def run_experiment(
         >>> print(mp.run_experiment("main", "out/main", seeds=1))
     """
     from mispair.experiments.detectors import run_detectors
+    from mispair.experiments.encode_first import encoded_for
     from mispair.experiments.run import Listener, plan_experiment, run_plan, write_tables
     from mispair.experiments.spec import load_spec
+    from mispair.workflows.embed import DEFAULT, Encoding
 
-    hear = say or (lambda line: None)
-    if load_spec(spec)[0].compares == "detectors":
-        if kind is not None or jobs != 1:
-            raise InputError(f"{spec} asks one detector after the other: leave kind and jobs out")
+    hear, experiment = say or (lambda line: None), load_spec(spec)[0]
+    detects = experiment.compares == "detectors"
+    if not detects:
+        kind = experiment.kind_of(data, kind)
+    elif kind is not None or jobs != 1:
+        raise InputError(f"{spec} asks one detector after the other: leave kind and jobs out")
+    asked = images is not None or encoder != DEFAULT or cells
+    data = encoded_for(data_section(data, {"images": images}), Encoding(encoder, cells), asked, Path(out))
+    if detects:
         return run_detectors(spec, data, Path(out), seeds=seeds, only=only, quick=quick, say=hear)
     plan = plan_experiment(spec, Path(out), data=data, kind=kind, seeds=seeds, only=only, quick=quick)
     failures, stopped = run_plan(plan, Listener(hear), jobs=jobs, command="mispair.run_experiment")

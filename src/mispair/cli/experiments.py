@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mispair.cli.options import data as data_options
+from mispair.cli.options import encoding as encode_options
+from mispair.cli.options.grouping import grouped
+
 if TYPE_CHECKING:
     from mispair.experiments.grid import Cell
 
@@ -35,6 +39,7 @@ def list_() -> None:
 
 
 @experiments.command()
+@grouped
 def run(
     spec: str = typer.Argument(..., help="A name that 'mispair experiments list' shows, or a YAML file."),
     data: str = typer.Option("scenes", help="The data: f30k_precomp, coco_precomp, cc152k_precomp, f8k, scenes."),
@@ -48,8 +53,14 @@ def run(
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the cells and how long they will take, run none."),
     keep: bool = typer.Option(False, "--keep", help="Keep what a finished cell no longer needs (optimizer state)."),
     redo: bool = typer.Option(False, "--redo", help="Run finished cells again whose configuration has changed."),
+    *,
+    columns: data_options.ColumnOptions,
+    pictures: data_options.PictureOptions,
+    encode: encode_options.EncodeOptions,
 ) -> None:
     """Run every cell of an experiment that is not finished. Stopped or killed, the same command goes on.
+
+    Data of pictures is encoded first, into OUT/data, which all cells read.
 
     Examples:
 
@@ -60,6 +71,8 @@ def run(
       mispair experiments run ablation --data f8k -o out/ablation --jobs 2
 
       mispair experiments run detectors --data features -o out/detectors      features: what mispair embed wrote
+
+      mispair experiments run main --data pairs.csv --images photos --as f8k -o out/pairs
     """
     from mispair.cli.progress import Ticker
     from mispair.errors import InputError
@@ -75,10 +88,13 @@ def run(
             raise InputError(f"{spec} asks one detector after the other: leave {', '.join(said)} out")
         from mispair.experiments.detectors import run_detectors
 
+        data = _encoded(data, out, columns, pictures, encode)
         with Ticker() as ticker:
             shown = run_detectors(spec, data, out, seeds=seeds, only=only, quick=quick, say=ticker.say)
         typer.echo(shown)
         return
+    kind = load_spec(spec)[0].kind_of(data, kind)
+    data = _encoded(data, out, columns, pictures, encode)
     plan = plan_experiment(spec, out, data=data, kind=kind, seeds=seeds, only=only, quick=quick)
     cells = plan.cells
     if dry_run:
@@ -96,6 +112,22 @@ def run(
     )
     if failures:
         raise typer.Exit(1)
+
+
+def _encoded(
+    data: str,
+    out: Path,
+    columns: data_options.ColumnOptions,
+    pictures: data_options.PictureOptions,
+    encode: encode_options.EncodeOptions,
+) -> str:
+    from mispair.cli.progress import ProgressLine
+    from mispair.experiments.encode_first import encoded_for
+
+    config = data_options.data_config(path=data, **columns.section(), **pictures.section())
+    asked = bool(columns.said() or pictures.said() or encode.encoder or encode.cells)
+    with ProgressLine() as progress:
+        return encoded_for(config, encode.encoding(None), asked, out, progress)
 
 
 _MEASURING = 180.0  # seconds after which no further row is measured

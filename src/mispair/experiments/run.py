@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mispair.atomic import write_text
-from mispair.errors import InputError
 from mispair.experiments.grid import Cell
 from mispair.experiments.grid import cells as make_cells
 from mispair.experiments.page import make_page
@@ -15,7 +14,6 @@ from mispair.experiments.render import FORMATS
 from mispair.experiments.runner import LOCK, Audience, refuse_changed, run_grid, write_down
 from mispair.experiments.spec import Spec, load_spec, refuse_seeds
 from mispair.experiments.workers import News
-from mispair.missing_path import does_not_exist, is_missing
 from mispair.runtime.lock import claimed
 
 
@@ -43,8 +41,6 @@ def plan_experiment(
 ) -> Plan:
     """The cells of the spec of that name, or in that file; `quick`: those of a first look, one seed."""
     chosen, path = load_spec(spec)
-    if data != "scenes" and is_missing(data):
-        raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
     which = chosen.kind_of(data, kind)
     if quick:
         seeds, only = 1, [*chosen.quick_cells(which), *only]
