@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from mispair.section import Section
 
@@ -94,6 +96,12 @@ class DataConfig(Section):
         """The values that are others than those of `before`, as plain values by name."""
         old = before.model_dump(mode="json")
         return {name: value for name, value in self.model_dump(mode="json").items() if value != old[name]}
+
+    @field_validator("path")
+    @classmethod
+    def _with_a_name(cls, path: str) -> str:
+        """`.` and `..` by their names: files beside the data and sentences about it are named after it."""
+        return path if Path(path).name not in ("", "..") else os.path.abspath(path)
 
     @model_validator(mode="after")
     def _sides_differ(self) -> DataConfig:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from mispair.data import DataConfig
+from mispair.data import DataConfig, open_source
 from mispair.data.readers.pictures_of_table import find_pictures
 from tests.data.picture_samples import picture, write_pictures, write_tar
 
 
-@pytest.mark.parametrize("beside", ["", "images/", "photos/"])
+@pytest.mark.parametrize("beside", ["", "images/", "photos/", "train2017/", "flickr30k-images/"])
 def test_pictures_lie_beside_the_table(tmp_path: Path, beside: str) -> None:
     write_pictures(tmp_path, [f"{beside}a.png", f"{beside}b.png"])
     table = tmp_path / "pairs.csv"
@@ -42,3 +43,27 @@ def test_an_archive_left_beside_the_pictures_does_not_hide_them(tmp_path: Path) 
     index = find_pictures(config, tmp_path / "pairs.csv", ["a.png"])
     assert index is not None
     assert list(index.select(["a.png"])) == [picture(7)]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_pictures_of_coco_lie_beside_the_folder_of_its_captions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    """A folder for each split; and `.` is the folder one stands in."""
+    write_pictures(tmp_path, ["train2017/a.png", "val2017/b.png", "other/c.png"])
+    (tmp_path / "annotations").mkdir()
+    for split, picture_name in (("train", "a.png"), ("val", "b.png")):
+        content = {
+            "images": [{"id": 1, "file_name": picture_name}],
+            "annotations": [{"id": 1, "image_id": 1, "caption": "a dog"}],
+        }
+        (tmp_path / f"annotations/captions_{split}2017.json").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path / "annotations" if inside else tmp_path)
+    source = open_source(DataConfig(path="." if inside else "annotations"), "all")
+    assert source.pictures is not None
+    assert list(source.pictures) == [picture(0), picture(1)]
+    (note,) = source.notes
+    assert note.startswith("COCO captions from")
+    assert find_pictures(DataConfig(), tmp_path / "other/pairs.csv", ["a.png"]) is None, (
+        "elsewhere nothing is looked for"
+    )

@@ -127,8 +127,8 @@ def features_path(config: DataConfig, path: Path) -> Path | None:
     """Where the features of a list lie: where the configuration says, else NAME.npy or features.npy beside NAME.csv."""
     if config.features:
         return Path(config.features)
-    beside = (path.with_suffix(".npy"), path.with_name("features.npy"))
-    return next((file for file in beside if path.suffix and os.path.exists(file)), None)
+    beside = (path.with_suffix(".npy"), path.with_name("features.npy")) if path.suffix else ()
+    return next((file for file in beside if os.path.exists(file)), None)
 
 
 def _choose(pairs: PairList, split: str, config: DataConfig) -> tuple[NDArray[np.bool_], list[str]]:

@@ -14,7 +14,11 @@ from mispair.data.picture_store import PictureIndex
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
 
-_BESIDE = ("", "images", "Images", "pictures", "photos", "imgs")
+_BESIDE = (
+    "", "images", "Images", "pictures", "photos", "imgs", "train2017", "val2017", "train2014", "val2014",
+    "flickr30k-images", "flickr30k_images", "Flicker8k_Dataset", "Flickr8k_Dataset",
+)  # fmt: skip
+_ANNOTATIONS = "annotations"  # COCO has its pictures beside the folder of its captions
 _PROBED = 20  # names tried before a folder is taken for the one with the pictures
 
 
@@ -22,7 +26,8 @@ def find_pictures(config: DataConfig, path: Path, names: Sequence[str]) -> Pictu
     """The pictures of `names`, which stand in `path`.
 
     `config.images` is a folder, a tar, a pattern of tars or a folder of them. Where it is not given, the table's own
-    folder, its subfolders of the usual names and the tars in it are tried; None where nothing is found.
+    folder, its subfolders of the usual names and the tars in it are tried, and of a folder `annotations` what lies
+    beside it; None where nothing is found.
 
     Raises:
         InputError: `config.images` does not exist, or is something else.
@@ -31,15 +36,24 @@ def find_pictures(config: DataConfig, path: Path, names: Sequence[str]) -> Pictu
         return _named(Path(config.images), names, config.allow_outside)
     home = home_of_pictures(path)
     sample = list(dict.fromkeys(names))[:_PROBED]
-    for name in _BESIDE:
-        folder = home / name
-        if os.path.isdir(folder) and _any_there(folder, sample, config.allow_outside):
-            return index_folder(folder, names, config.allow_outside)
+    found = _beside(home, sample, config.allow_outside)
+    above, name = os.path.split(os.path.abspath(home))
+    if found is None and name == _ANNOTATIONS:  # a folder for each split: all of them lie below the one above
+        found = _beside(Path(above), sample, config.allow_outside) and Path(above)
+    if found is not None:
+        return index_folder(found, names, config.allow_outside)
     tars = list_tars(home)
     if tars:
         index = index_tars(tars, names)
         return index if index.places else None
     return None
+
+
+def _beside(home: Path, sample: Sequence[str], allow_outside: bool) -> Path | None:
+    """The first folder of a usual name that has one of these pictures."""
+    folders = (home / name for name in _BESIDE)
+    there = (folder for folder in folders if os.path.isdir(folder) and _any_there(folder, sample, allow_outside))
+    return next(there, None)
 
 
 def home_of_pictures(path: Path) -> Path:
