@@ -58,6 +58,17 @@ def test_a_test_split_in_other_words(tmp_path: Path, mispair: Run) -> None:
     assert "test: 83% of its words" in text
 
 
+def test_few_captions_share_few_words_in_any_language(tmp_path: Path, mispair: Run) -> None:
+    """Captions of one kind: words as they occur in any language, drawn for both splits alike."""
+    precomp(tmp_path, splits=("train", "test"))
+    rng = np.random.default_rng(0)
+    likely = 1 / np.arange(1, 3001)
+    drawn = rng.choice(3000, (70, 9), p=likely / likely.sum())
+    for split, rows in (("train", drawn[:35]), ("test", drawn[35:])):
+        write_lines(tmp_path / f"{split}_caps.txt", [" ".join(f"w{k}" for k in row) for row in rows])
+    assert "words the first split lacks" not in findings(mispair("check", tmp_path, "--json"))
+
+
 def test_ids_that_repeat_within_and_between_splits(tmp_path: Path, mispair: Run) -> None:
     precomp(tmp_path, splits=("train", "dev"))
     write_lines(tmp_path / "train_ids.txt", ["a", "b", "c", "d", "e", "f", "b"])

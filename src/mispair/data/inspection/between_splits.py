@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from mispair.counted import counted, either
@@ -11,6 +12,7 @@ from mispair.data.source import Finding, Source, of_split
 MANY_RARE = 0.2  # share of the words of train below min_count worth a person's look
 FEWEST_WORDS = 200  # of fewer nearly all are rare, whatever the data is like
 MANY_OTHER = 0.3  # share of the words of a split that train does not have
+MORE_OTHER = 0.15  # above the share that as many captions like those of train would have
 
 
 def shared_images(hashes: Mapping[str, Mapping[bytes, int]]) -> list[Finding]:
@@ -70,14 +72,20 @@ def rare_words(counts: Mapping[str, int], min_count: int, split: str) -> list[Fi
 
 
 def other_words(counts: Mapping[str, Mapping[str, int]]) -> list[Finding]:
-    """Splits in other words than the first one: what is learned there does not help here."""
+    """Splits in other words than the first one: what is learned there does not help here.
+
+    The share of new words to expect of captions like those is that of the words which occur once there (Good and
+    Turing); it is large where captions are few.
+    """
     findings = []
     splits = iter(counts.items())
     first, known = next(splits, ("", {}))
+    once = sum(count == 1 for count in known.values()) / max(1, sum(known.values()))
     for split, words in splits:
         total = sum(words.values())
         other = sum(count for word, count in words.items() if word not in known)
-        if known and total and other > MANY_OTHER * total:
+        by_chance = once + 2 * math.sqrt(once * (1 - once) / max(1, total))
+        if known and total and other / total > max(MANY_OTHER, by_chance + MORE_OTHER):
             text = (
                 f"{of_split(split)}{other / total:.0%} of its words do not occur in {first}; are both in one language?"
             )
