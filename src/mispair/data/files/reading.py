@@ -112,7 +112,10 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}, line {line}: bytes that are not UTF-8; expected {what} as JSON in UTF-8") from None
+        raise InputError(
+            f"{path}, line {line}: bytes that are not UTF-8; expected {what} as JSON in UTF-8: if they are Latin-1,"
+            f" iconv -f latin1 -t utf-8 {Path(path).name} > new.json"
+        ) from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); expected {what}") from None
     except (RecursionError, ValueError):  # nested too deeply, or an integer of too many digits
