@@ -47,6 +47,15 @@ def test_normal_scores_forget_the_scale():
     assert np.array_equal(normal_scores(given, repaired), normal_scores(np.exp(given), np.exp(repaired)))
 
 
+@pytest.mark.parametrize(("strength", "width"), [(1.6, 0.95), (1.6, 0.8), (1.3, 1.0)])
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_matched_pairs_that_are_all_alike_hide_no_mismatches(rate, strength, width):
+    """The family takes a weak judge's pairs for more different than these are, and so mismatched ones for matched."""
+    draws = [judged(rate, strength, 3600, width=width, seed=seed)[::2] for seed in range(20)]
+    held = [found.low - 0.0025 <= wrong.mean() <= found.high + 0.0025 for found, wrong in draws]
+    assert np.mean(held) >= 0.95
+
+
 @pytest.mark.parametrize("pairs", [503, 6007])
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.2, 0.4, 0.6, 0.8])
 def test_a_strong_judge_knows_the_rate(rate, pairs):

@@ -11,6 +11,8 @@ every member of the family that explains the scores counts, by its likelihood (a
 the mean strength and the rest). And which matched pairs look exactly like mismatched ones, a caption that describes
 nothing for instance: their share among the matched has an exponential prior whose mean is `_OPAQUE` times what the
 judge lacks to AUROC 1, and for the low end of the interval .03 at least.
+The high end is never below what holds whatever matched pairs look like: beyond any score lie all mismatched pairs that
+belong there.
 The rate asked for is that of these very pairs, not of a population they were drawn from: given a member of the family
 every pair has a probability, and the rate varies around their mean as far as single pairs are open. A judge that leaves
 none open gives a narrow interval however few the pairs are.
@@ -49,6 +51,7 @@ _FEWEST_OPAQUE_LOW = 0.03  # at the low end: few sets have no captions that desc
 _OPAQUE_SHARES = np.linspace(0.0, 5.0, 26)  # in units of their mean
 _COARSE = 3000.0
 _COARSE_INTERVAL = 1500.0
+_BEYOND = [0, 10, 20, 26, 31]  # edges beyond which .99, .9, a half, a quarter and a tenth of re-paired pairs look worse
 _NEGLIGIBLE = 10.0  # below the best log likelihood
 _DROP = 1.92  # of the log likelihood, at the ends of a 95 % interval of one parameter
 _TELLING = 0.3  # width of the interval from which the judge cannot tell
@@ -116,7 +119,7 @@ def estimate_from_counts(scores: Floats, pairs: NDArray[np.int64], design_effect
     return MismatchEstimate(
         rate=rate,
         low=min(few[0], more[0], rate),
-        high=max(few[1], more[1], rate),
+        high=max(few[1], more[1], rate, _bound_from_above(share, independent)),
         separation=best.separation,
         scores=np.concatenate([_EDGES[:1], (_EDGES[:-1] + _EDGES[1:]) / 2, _EDGES[-1:]]),
         p=_never_falling(best.p),
@@ -179,6 +182,19 @@ def _interval(known: _Posterior) -> tuple[float, float]:
     probable = order[: int(np.searchsorted(np.cumsum(known.rates[order]), 0.95)) + 1]
     inside = np.union1d(probable, np.flatnonzero(known.fits >= known.fits.max() - _DROP))
     return float(_RATES[inside[0]]), float(_RATES[inside[-1]])
+
+
+def _bound_from_above(share: Floats, independent: float) -> float:
+    """No more pairs can be mismatched than look so: beyond a score lie as many of them as of re-paired ones.
+
+    Where a share x of the pairs lies and q of the re-paired, at most so many pairs are mismatched that x would be the
+    1.25th percentile of how many of them a draw with probability q leaves there: half of the usual, because
+    of several scores the one that says most counts.
+    """
+    beyond, repaired = (np.cumsum(of[::-1])[::-1][1:][_BEYOND] for of in (share, _random()))
+    half = 2.24**2 * (1 - repaired) / (2 * independent)
+    highest = beyond + half + np.sqrt(2 * half * beyond + half**2)
+    return float(min(1.0, (highest / repaired).min()))
 
 
 def _never_falling(p: Floats) -> Floats:
