@@ -35,6 +35,7 @@ from mispair.functional.mismatch_rate import MismatchEstimate
 from mispair.workflows.embedded_before import embedded_before
 
 RATES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
+DATA_RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 SETS = {"choosing": worlds.CHOOSING, "kept": worlds.KEPT, "beyond": worlds.BEYOND}
 _TOLERANCE = 0.0025
 
@@ -113,7 +114,7 @@ def exchanged(images: Path, texts: Path, sizes: Sequence[int], draws: int) -> It
 
 
 def before_training(path: str, second: str | None, draws: int) -> Iterator[Row]:
-    for protocol, rate, draw in product(("image", "caption"), RATES, range(draws)):
+    for protocol, rate, draw in product(("image", "caption"), DATA_RATES, range(draws)):
         noise = NoiseConfig(rate=rate, protocol=protocol, seed=draw)
         data = open_split(embedded_before(DataConfig(path=path, second=second, noise=noise), texts=False), "train")
         vectors, truth = untrained_vectors(data), data.table.truth
