@@ -28,7 +28,7 @@ def main() -> None:
     for name, sets in CASES.items():
         method, encoder = name.split("-")
         config = configured(hub, encoder, *SHORT, *sets, method=method)
-        engine = WatchedEngine(config.engine)
+        engine = WatchedEngine(config.engine, double=False)
         train(config, folder / name, engine=engine, summarize=False)
         if engine.leads:
             save_file(engine.gradients, folder / name / "gradients.safetensors")

@@ -57,12 +57,13 @@ def run_experiment(
         >>> print(mp.run_experiment("main", "out/main", seeds=1))
     """
     from mispair.experiments.detectors import run_detectors
-    from mispair.experiments.encode_first import encoded_for
+    from mispair.experiments.encode_first import encoded_for, refuse_missing_data
     from mispair.experiments.run import Listener, plan_experiment, run_plan, write_tables
     from mispair.experiments.spec import load_spec
     from mispair.workflows.embed import DEFAULT, Encoding
 
     hear, experiment = say or (lambda line: None), load_spec(spec)[0]
+    refuse_missing_data(data)
     detects = experiment.compares == "detectors"
     if not detects:
         kind = experiment.kind_of(data, kind)

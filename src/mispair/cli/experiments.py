@@ -76,9 +76,11 @@ def run(
     """
     from mispair.cli.progress import Ticker
     from mispair.errors import InputError
+    from mispair.experiments.encode_first import refuse_missing_data
     from mispair.experiments.run import plan_experiment, run_plan
     from mispair.experiments.spec import load_spec
 
+    refuse_missing_data(data)
     if load_spec(spec)[0].compares == "detectors":
         of_trainings = {
             "--dry-run": dry_run, "--as": kind, "--jobs": jobs > 1, "--threads": threads > 1, "--keep": keep,

@@ -14,6 +14,12 @@ from mispair.workflows.embed import Encoding, needs_encoding
 from mispair.workflows.embed_folder import embed
 
 
+def refuse_missing_data(data: str) -> None:
+    """Raise InputError where nothing is at the path of an experiment's data."""
+    if data != "scenes" and is_missing(data):
+        raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
+
+
 def encoded_for(config: DataConfig, encoding: Encoding, asked: bool, out: Path, tell: Tell = silent) -> str:
     """Where the features of the data are: itself, or OUT/data/NAME with the pictures that it has instead.
 
@@ -22,11 +28,9 @@ def encoded_for(config: DataConfig, encoding: Encoding, asked: bool, out: Path, 
         out: folder of the grid. What lies in its OUT/data is taken as it is, made by the same encoder.
 
     Raises:
-        InputError: there is no such data; nothing is to be encoded; OUT/data was made by another encoder; or as
+        InputError: nothing is to be encoded; OUT/data was made by another encoder; or as
             `embed` does.
     """
-    if config.path != "scenes" and is_missing(config.path):
-        raise InputError(f"{does_not_exist(config.path)}; --data takes a folder or a table")
     if not needs_encoding(config):
         if asked:
             raise InputError(f"{config.path} brings its features: leave options of pictures, tables and encoders out")
