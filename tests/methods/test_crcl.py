@@ -98,7 +98,8 @@ def test_stopped_around_a_restart_and_resumed_is_the_same_run(tmp_path, whole, o
     assert torch.equal(resumed.trainer.method.labels, whole.trainer.method.labels)
 
 
-def test_a_restart_forgets_parameters_and_momentum_but_not_the_rate(whole):
+def test_a_restart_forgets_parameters_and_momentum_but_not_the_rate(tmp_path):
+    whole, _ = train(tmp_path, *SETS)
     engine, method = whole.trainer.engine, whole.trainer.method
     before = weights(whole)
     rate = engine.optimizers["net"].param_groups[0]["lr"]
