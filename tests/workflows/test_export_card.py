@@ -57,10 +57,24 @@ def test_the_rate_is_said_once_and_as_far_as_it_is_known(tmp_path, method):
     assert "`mispair audit .`" not in card, "the folder of an export is no run"
 
 
-def test_where_no_rate_could_be_estimated_the_card_says_so(hub, tmp_path):
-    card, found, _ = exported(configured(hub, f"dinov2+{hub / 'bert'}"), tmp_path, "onnx")
-    assert "mismatch_rate" not in found, "pictures that are decoded by batch have no vectors to compare"
+def test_where_no_rate_was_estimated_the_card_says_so(tmp_path):
+    train(tiny_config("data.limit=31", "train.epochs=1"), tmp_path / "run")
+    metrics = tmp_path / "run" / "metrics.json"
+    found = json.loads(metrics.read_text())
+    known = {key: found.pop(key) for key in ("mismatch_rate", "mismatch_rate_ci", "conclusive")}
+    metrics.write_text(json.dumps(found))  # as of a network of one's own that reads pictures
+    card = (export(tmp_path / "run", tmp_path / "out", "safetensors") / "README.md").read_text()
     assert "mismatched training pairs: not estimated" in card
+    metrics.write_text(json.dumps(found | known))
+    assert (
+        "not estimated" not in (export(tmp_path / "run", tmp_path / "again", "safetensors") / "README.md").read_text()
+    )
+
+
+def test_towers_that_learned_have_a_rate_by_what_they_were(hub, tmp_path):
+    card, found, _ = exported(configured(hub, f"dinov2+{hub / 'bert'}"), tmp_path, "onnx")
+    low, high = found["mismatch_rate_ci"]
+    assert rate_words(found["mismatch_rate"], low, high, found["conclusive"]) in card
 
 
 def test_licences_of_both_towers(hub, tmp_path):

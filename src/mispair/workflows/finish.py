@@ -13,6 +13,7 @@ from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval_module import RetrievalModule
 from mispair.workflows.assemble import Training
 from mispair.workflows.best_models import best_models
+from mispair.workflows.frozen_towers import with_frozen_vectors
 from mispair.workflows.model_card import model_card
 from mispair.workflows.rematching_truth import write_rematching
 from mispair.workflows.stand_ins import refit_stand_ins
@@ -60,9 +61,9 @@ def finish(training: Training) -> dict[str, Any]:
 def _estimated_rate(training: Training) -> dict[str, Any]:
     """The mismatch rate by what all other pairs say of each, whatever the method made of them.
 
-    Nothing where pictures are decoded by batch.
+    Nothing for a network of one's own that reads pictures.
     """
-    vectors = untrained_vectors(training.data)
+    vectors = untrained_vectors(with_frozen_vectors(training))
     if vectors is None:
         return {}
     estimate = judge_by_others(
