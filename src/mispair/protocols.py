@@ -77,7 +77,7 @@ class Run(Protocol):
     weights: Tensor | None  # (pairs,) by pair id: how much of a pair's own loss counts; None where all count alike
 
     def untrained(self) -> Untrained | None:
-        """All images and texts as vectors that nothing was trained for; None where pictures are decoded by batch."""
+        """Images and texts as vectors of nothing trained; None where a network of one's own reads pictures."""
         ...
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.auditing.similarity import Rows
-from mispair.data.pair_data import PairData
 from mispair.data.pair_table import PairTable
-from mispair.data.untrained import untrained_vectors
 from mispair.functional.leave_one_out import OtherPairs, centred
+from mispair.types import Untrained
 
 Floats = NDArray[np.float64]
 
@@ -43,10 +42,9 @@ def said_by_others(
     return disagreement
 
 
-def said_without_training(data: PairData) -> Callable[[Rows, Rows, Floats], Floats] | None:
+def said_without_training(vectors: Untrained | None, table: PairTable) -> Callable[[Rows, Rows, Floats], Floats] | None:
     """`said_by_others` by vectors that nothing was trained for; None where there are none."""
-    vectors = untrained_vectors(data)
     if vectors is None:
         return None
     joint = None if vectors.joint is None else torch.from_numpy(vectors.joint)
-    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), data.table, joint)
+    return said_by_others(torch.from_numpy(vectors.images), torch.from_numpy(vectors.texts), table, joint)

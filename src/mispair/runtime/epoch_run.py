@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from mispair.data.streams import lockstep, survey_batches
 from mispair.data.thinning import crop_batch, halve_texts, thin_batch
 from mispair.data.untrained import untrained_vectors
 from mispair.device_to_host import to_host
+from mispair.distributed import sharing
 from mispair.evaluation_mode import evaluation_mode, training_mode
 from mispair.prefetch import map_ahead
 from mispair.protocols import Companions, Method, RetrievalModel
@@ -60,7 +62,9 @@ class EpochRun:
         journal: Journal,
         streams: Streams,
         heed: Heed,
+        untrained: Callable[[], Untrained | None] | None = None,
     ) -> None:
+        self._untrained = untrained or partial(untrained_vectors, data)
         self.config, self.engine, self.data, self.method = config, engine, data, method
         self.journal, self.streams, self._heed = journal, streams, heed
         self.epoch = 0
@@ -110,7 +114,8 @@ class EpochRun:
     # ------------------------------------------------------------------------------------------ what a method may ask
 
     def untrained(self) -> Untrained | None:
-        return untrained_vectors(self.data)
+        with sharing(self.engine.world > 1):
+            return self._untrained()
 
     def encode(self, model: RetrievalModel, batch: PairBatch) -> tuple[Encoded, Encoded]:
         return self.engine.encode(model, batch)

@@ -27,6 +27,7 @@ from mispair.runtime.run_folder import RunFolder
 from mispair.runtime.schedule import learning_rate
 from mispair.runtime.signals import Signals
 from mispair.runtime.train_config import TrainConfig
+from mispair.types import Untrained
 
 BEFORE_TRAINING = -1  # the epoch of a network that has not taken a step
 
@@ -75,6 +76,7 @@ class Trainer:
         folder: RunFolder,
         about: dict[str, str],
         on_epoch: OnEpoch | None = None,
+        untrained: Callable[[], Untrained | None] | None = None,
     ) -> None:
         if len(data) < config.batch_size:
             raise InputError(
@@ -92,7 +94,7 @@ class Trainer:
         self.folder, self.about, self.on_epoch = folder, about, on_epoch
         engine.adopt(method.modules, method.rate_scale, method.networks, config.average or method.teacher)
         self.progress = RunProgress()
-        self.run = EpochRun(config, engine, data, method, journal, streams, self._heed)
+        self.run = EpochRun(config, engine, data, method, journal, streams, self._heed, untrained)
         self._epoch_start: dict[str, Any] = {}
         self._signals = Signals()
         self._saved = self._began = time.monotonic()

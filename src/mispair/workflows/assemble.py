@@ -28,6 +28,7 @@ from mispair.workflows.head_start import started
 from mispair.workflows.known_pairs import known_pairs
 from mispair.workflows.networks import Network, OneNetwork, network_maker, tower_fingerprint, try_towers
 from mispair.workflows.refuse_unfit import refuse_unfit
+from mispair.workflows.untrained_pairs import UntrainedPairs
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Training:
     data: PairData
     test: PairData | None  # what the best epoch is scored on; None where there is none, or the run is judged by others
     make: Callable[[], RetrievalModule]  # one more fresh network
+    untrained: UntrainedPairs
     notes: tuple[str, ...] = ()  # what a person should know of the data, one sentence each
     failed: tuple[Failure, ...] = ()  # pictures the training does without, of all splits
 
@@ -92,9 +94,12 @@ def assemble(
         about["towers"] = tower_fingerprint(config.data.encoder)
     said = {"weights": data.table.weights, "decisions": data.table.known}
     about |= {name: hashlib.sha256(v.tobytes()).hexdigest() for name, v in said.items() if v is not None}
-    trainer = Trainer(config.train, engine, data, method, evaluator, journal, streams, folder, about)
+    untrained = UntrainedPairs(data, make, engine.device, journal.tell)
+    trainer = Trainer(
+        config.train, engine, data, method, evaluator, journal, streams, folder, about, untrained=untrained
+    )
     failed = tuple(Failure(None, name, why) for split in splits for name, why in split.no_picture.items())
-    return Training(config, folder, trainer, data, test, make, notes, failed)
+    return Training(config, folder, trainer, data, test, make, untrained, notes, failed)
 
 
 def _training_pairs(config: RunConfig, tell: Tell) -> PairData:

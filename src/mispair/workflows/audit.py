@@ -7,9 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.auditing.calibration import FEWEST
@@ -19,11 +17,9 @@ from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.held_out_evidence import said_without_training
 from mispair.auditing.judge import judge
 from mispair.auditing.space import space_of
-from mispair.auditing.truth import who_belongs, with_truth
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
-from mispair.data.files.rows import read_rows
 from mispair.data.identity import content_hash
 from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
@@ -35,9 +31,14 @@ from mispair.models.dual import DualConfig
 from mispair.progress import Tell, silent
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
+from mispair.retrieval.scoring import device_of
+from mispair.workflows.assemble import input_sizes
+from mispair.workflows.audit_truth import compared, refuse_no_truth
 from mispair.workflows.crossfit import cross_fit
+from mispair.workflows.networks import network_maker
 from mispair.workflows.other_data import other_data
 from mispair.workflows.trained_run import TrainedRun, load_run
+from mispair.workflows.untrained_pairs import UntrainedPairs
 
 _PATIENCE = 900.0  # seconds of a training up to which it is repeated for an audit
 
@@ -96,18 +97,22 @@ def audit_run(
     split = split or usual_split(config, splits)
     data = open_split(config, split, vocabulary=run.vocabulary)
     refuse_other_sizes(run, data)
-    _refuse_no_truth(config, data, truth)
+    refuse_no_truth(config, data, truth)
     learned = own and split in ("train", "all")
     folds = _folds(run, folds, learned, data)
     held = None
     if folds:
         dev = run.open_split("dev") if "dev" in splits or splits == ["all"] else data
         held = cross_fit(run.config, data, RecallEvaluator(dev), folds, tell, run.network)
+    untrained = None
+    if folds or not learned:
+        make = network_maker(run.config, input_sizes(data), run.network)
+        untrained = UntrainedPairs(data, make, device_of(run.models[0]), tell)()
     verdicts = judge(
         space_of(run.models, data, tell),
         data.table,
         held=held,
-        more_evidence=None if learned and not folds else said_without_training(data),
+        more_evidence=said_without_training(untrained, data.table),
         held_out=held_out(folds, learned) + _unfinished(run),
         learned=learned and not folds,
         features=_features(data.images),
@@ -116,7 +121,7 @@ def audit_run(
         data=origin_of(config, data) | _towers(run),
         tell=tell,
     )
-    return _compared(verdicts, data, config, truth)
+    return compared(verdicts, data, config, truth)
 
 
 def _towers(run: TrainedRun) -> Origin:
@@ -185,7 +190,7 @@ def _with_models(models: Sequence[RetrievalModel], data: PairData, truth: bool |
         data=about,
         tell=tell,
     )
-    return _compared(verdicts, data, None, truth)
+    return compared(verdicts, data, None, truth)
 
 
 def refuse_other_sizes(run: TrainedRun, data: PairData) -> None:
@@ -247,54 +252,3 @@ def origin_of(config: DataConfig, data: PairData) -> Origin:
         "config": values,
         "mended": earlier_fix(path),
     }
-
-
-def _compared(verdicts: Verdicts, data: PairData, config: DataConfig | None, truth: bool | str) -> Verdicts:
-    if truth is False:
-        return verdicts
-    table = data.table
-    if isinstance(truth, str):
-        assert config is not None
-        mismatched = _truth_column(config, data.split, truth)
-        return with_truth(verdicts, mismatched, table.image_rows, table.text_rows, None)
-    _refuse_no_truth(config, data, truth)
-    assert table.truth is not None
-    return with_truth(verdicts, table.truth.mismatched, table.image_rows, table.text_rows, who_belongs(data))
-
-
-def _refuse_no_truth(config: DataConfig | None, data: PairData, truth: bool | str) -> None:
-    """Before anything is judged, which may take long."""
-    if isinstance(truth, str):
-        assert config is not None
-        _truth_column(config, data.split, truth)
-    elif truth and data.table.truth is None:
-        raise InputError(
-            f"nobody injected mismatches into {data.name}, so there is no truth to compare with; name a column of the"
-            " table that says which pairs are mismatched: --truth-column NAME"
-        )
-
-
-_YES = {"1", "1.0", "true", "yes", "mismatched", "wrong"}
-_NO = {"0", "0.0", "false", "no", "matched", "right"}
-
-
-def _truth_column(config: DataConfig, split: str, name: str) -> NDArray[np.bool_]:
-    """Which pairs a column of the table calls mismatched."""
-    lines = open_source(config, split).lines
-    if lines is None:
-        raise InputError(
-            f"{config.path} is no table, so it has no column {name!r}; --truth compares with injected mismatches"
-        )
-    rows = read_rows(Path(config.path))
-    if name not in rows.columns:
-        raise InputError(f"{config.path} has no column {name!r}; its columns are {', '.join(rows.header)}")
-    said = dict(zip(rows.lines, rows.columns[name], strict=True))
-    mismatched = np.empty(len(lines), bool)
-    for pair, line in enumerate(lines.tolist()):
-        word = str(said[line]).strip().lower()
-        if word not in _YES | _NO:
-            raise InputError(
-                f"{config.path}, line {line}: column {name!r} holds {word[:40]!r}; expected 1 or 0, true or false"
-            )
-        mismatched[pair] = word in _YES
-    return mismatched

@@ -6,14 +6,12 @@ from typing import Any
 
 from mispair.atomic import write_text
 from mispair.auditing.fixing.earlier import earlier_fix
-from mispair.data.untrained import untrained_vectors
 from mispair.functional.detection import detection_metrics
 from mispair.functional.judged_by_others import judge_by_others
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval_module import RetrievalModule
 from mispair.workflows.assemble import Training
 from mispair.workflows.best_models import best_models
-from mispair.workflows.frozen_towers import with_frozen_vectors
 from mispair.workflows.model_card import model_card
 from mispair.workflows.rematching_truth import write_rematching
 from mispair.workflows.stand_ins import refit_stand_ins
@@ -61,9 +59,9 @@ def finish(training: Training) -> dict[str, Any]:
 def _estimated_rate(training: Training) -> dict[str, Any]:
     """The mismatch rate by what all other pairs say of each, whatever the method made of them.
 
-    Nothing for a network of one's own that reads pictures.
+    Nothing where a network of one's own reads pictures.
     """
-    vectors = untrained_vectors(with_frozen_vectors(training))
+    vectors = training.untrained()
     if vectors is None:
         return {}
     estimate = judge_by_others(

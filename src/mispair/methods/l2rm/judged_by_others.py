@@ -26,7 +26,7 @@ class OthersSplit:
         """Judge all pairs; without vectors of both sides nobody can, and a note says so."""
         untrained = run.untrained()
         if untrained is None:
-            run.note("pictures are read batch by batch, so no vectors are there to judge by before training")
+            run.note("a network of your own reads pictures, so no vectors are there to judge by before training")
             return
         weight = None if run.known is None else np.where(run.known == 1, 0.0, 1.0)
         judged = judge_by_others(untrained.images, untrained.texts, run.image_of, weight, untrained.joint)
