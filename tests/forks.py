@@ -12,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -34,7 +35,7 @@ class Ran:
     out: str
     err: str
     hung: bool
-    memory: int  # most that was resident, bytes
+    memory: int  # most that was resident beyond what the fork began with (what its parent had imported), bytes
     writes: int  # moments at which it could have been killed
 
 
@@ -119,11 +120,12 @@ def _serve() -> None:
 
 def _run(order: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
-        out, err, writes = (Path(scratch) / name for name in ("out", "err", "writes"))
+        out, err, writes, began = (Path(scratch) / name for name in ("out", "err", "writes", "began"))
         ended, alive = os.pipe()  # the child holds one end: the other closes when it ends
         pid = os.fork()
         if pid == 0:
             os.close(ended)
+            began.write_text(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
             _child(order, out, err, writes)
         os.close(alive)
         hung = not select.select([ended], [], [], order["limit"])[0]
@@ -136,7 +138,7 @@ def _run(order: dict[str, Any]) -> dict[str, Any]:
             "out": out.read_text(errors="replace"),
             "err": err.read_text(errors="replace"),
             "hung": hung,
-            "memory": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            "memory": (usage.ru_maxrss - int(began.read_text())) * (1 if sys.platform == "darwin" else 1024),
             "writes": writes.stat().st_size if writes.exists() else 0,
         }
 

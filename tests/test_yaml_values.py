@@ -5,7 +5,8 @@ import time
 import pytest
 
 from mispair.errors import InputError
-from mispair.yaml_values import read_yaml, shorten
+from mispair.value_words import shorten
+from mispair.yaml_values import read_yaml
 
 
 @pytest.mark.parametrize(
@@ -69,5 +70,5 @@ def test_what_could_hang_or_hurt_is_refused_at_once(text, reason):
 
 def test_a_large_value_is_shown_short():
     assert shorten("x" * 10**6) == "'" + "x" * 59 + "..."
-    assert shorten(list(range(10**6))) == "list of 1,000,000"
+    assert shorten(list(range(10**6))) == "a list of 1,000,000"
     assert shorten(7) == "7"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mispair.errors import InputError
-from mispair.yaml_values import read_yaml, shorten
+from mispair.value_words import shorten
+from mispair.yaml_values import read_yaml
 
 _DEEPEST = 8  # names in a path such as data.noise.rate
 

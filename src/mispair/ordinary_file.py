@@ -7,10 +7,10 @@ import os
 import stat
 from pathlib import Path
 
-_NOTES = 16 << 20  # bytes of a file that says a few things in JSON or YAML, and far more than it takes
+NOTES = 16 << 20  # bytes of a file that says a few things in JSON or YAML, and far more than it takes
 
 
-def read_ordinary(path: Path, most: int | None = _NOTES) -> bytes:
+def read_ordinary(path: Path, most: int | None = NOTES) -> bytes:
     """The content of an ordinary file of at most so many bytes; OSError for anything else, without waiting."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         status = os.fstat(file.fileno())

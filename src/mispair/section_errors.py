@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from mispair.yaml_values import shorten
+from mispair.value_words import complaint, shorten
 
 
 def first_complaint(error: ValidationError, where: str, names_beside: Callable[[list[str]], dict[str, str]]) -> str:
@@ -30,11 +30,10 @@ def first_complaint(error: ValidationError, where: str, names_beside: Callable[[
         beside = ", ".join(name for name, place in known.items() if name == place)
         hint = f"did you mean {'.'.join([*path[:-1], known[near[0]]])}?" if near else f"known are {beside}"
         return f"{where}: there is no {dotted}; {hint}"
-    message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
     shown = "" if isinstance(given, (dict, BaseModel)) or first["type"] == "value_error" else f", got {shorten(given)}"
     subject = "" if first["type"] == "value_error" and not path else f"{dotted}: "
-    return f"{where}: {subject}{message[0].lower() + message[1:]}{shown}"
+    return f"{where}: {subject}{complaint(first)}{shown}"
 
 
 def names_at(sections: list[Any]) -> dict[str, str]:

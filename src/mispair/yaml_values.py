@@ -47,14 +47,6 @@ def _parse(text: str) -> Any:
     return _Loader(text).get_single_data()
 
 
-def shorten(value: object, most: int = 60) -> str:
-    """A value as a person may see it in a sentence, however large it is."""
-    if isinstance(value, (dict, list, tuple, set)):
-        return f"{type(value).__name__} of {len(value):,}"
-    text = repr(value[: most + 1]) if isinstance(value, (str, bytes)) else repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
-
-
 class _RefusedError(yaml.MarkedYAMLError):
     """Good YAML that we do not read."""
 

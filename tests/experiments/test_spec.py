@@ -81,7 +81,7 @@ def test_sgraf_follows_its_members():
         ({"data": {"scenes": {"rows": ["nobody"]}}}, "data.scenes names row 'nobody'"),
         ({"data": {"scenes": {"backbones": ["sgr", "sgraf"]}}}, "sgraf is the mean of sgr and saf"),
         ({"columns": {"0.2": {"row_set": {"nobody": {}}}}}, "column 0.2 names row 'nobody'"),
-        ({"data": {"scenes": {"evaluate": []}}}, "at least 1 item"),
+        ({"data": {"scenes": {"evaluate": []}}}, "at least 1 of them, got 0"),
         ({"data": {"scenes": {"backbones": ["vse", "x/../../../evil"]}}}, "backbone 'x/../../../evil' names a file"),
         ({"figure": "pie"}, "figure: input should be"),
     ],

@@ -6,7 +6,10 @@ import io
 import json
 import os
 import struct
+import tarfile
+import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 import yaml
+from PIL import Image
 
 Rng = np.random.Generator
 
@@ -34,14 +38,15 @@ ODD_VALUES: tuple[Any, ...] = (
 def damage(path: Path, rng: Rng) -> str:
     """Damage the file at `path`, or one in the folder there, in one of many ways; what was done, in words."""
     if path.is_dir():
-        files = sorted(inner for inner in path.iterdir() if inner.is_file())
+        files = sorted(inner for inner in path.rglob("*") if inner.is_file())
         path = files[rng.integers(len(files))]
     ways: list[Callable[[Path, Rng], str]] = [_bytes, _bytes]
     ways += {
         ".json": [_json] * 4, ".jsonl": [_jsonl] * 4, ".yaml": [_yaml] * 4, ".parquet": [_parquet] * 4,
         ".npy": [_npy] * 3,
         ".safetensors": [_safetensors] * 4, ".pt": [_state] * 4, ".patch": [_patch] * 4, ".csv": [_lines] * 2,
-        ".txt": [_lines] * 2,
+        ".txt": [_lines] * 2, ".token": [_lines] * 2, ".tsv": [_lines] * 2,
+        ".tar": [_tar] * 6, ".arrow": [_arrow] * 4, **dict.fromkeys((".png", ".jpg"), [_picture] * 4),
     }.get(path.suffix, [])  # fmt: skip
     if rng.random() < 0.08:
         return _no_file(path, rng)
@@ -177,7 +182,21 @@ def _lines(path: Path, rng: Rng) -> str:
 
 
 def _parquet(path: Path, rng: Rng) -> str:
-    table = pq.read_table(path)
+    table, said = _change_column(pq.read_table(path), rng)
+    pq.write_table(table, path)
+    return said
+
+
+def _arrow(path: Path, rng: Rng) -> str:
+    with pa.OSFile(str(path), "rb") as source:
+        table, said = _change_column(pa.ipc.open_stream(source).read_all(), rng)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
+        out.write_table(table)
+    return said
+
+
+def _change_column(table: pa.Table, rng: Rng) -> tuple[pa.Table, str]:
+    """One column dropped, called otherwise or full of something else; or rows missing or twice there."""
     at = int(rng.integers(table.num_columns))
     name, column = table.column_names[at], table.column(at)
     way = int(rng.integers(8))
@@ -200,8 +219,7 @@ def _parquet(path: Path, rng: Rng) -> str:
         if way == 6 and rng.random() < 0.5:
             new = pa.array([f"{k}" for k in range(rows)])
         table = table.set_column(at, name, new)
-    pq.write_table(table, path)
-    return f"column {name}, way {way}"
+    return table, f"column {name}, way {way}"
 
 
 def _npy(path: Path, rng: Rng) -> str:
@@ -276,3 +294,73 @@ def _patch(path: Path, rng: Rng) -> str:
             archive.writestr(name, data)
     path.write_bytes(buffer.getvalue())
     return said
+
+
+def _tar(path: Path, rng: Rng) -> str:
+    """A member damaged as a file of its kind, missing, twice there, a link, or larger than it is by its header."""
+    with tarfile.open(path) as tar:
+        members = [(info, tar.extractfile(info).read()) for info in tar.getmembers() if info.isfile()]  # type: ignore[union-attr]
+    at = int(rng.integers(len(members)))
+    info, content = members[at]
+    way = int(rng.integers(7))
+    said = f"member {info.name}, way {way}"
+    if way <= 2:
+        with tempfile.TemporaryDirectory() as scratch:
+            alone = Path(scratch) / f"member{Path(info.name).suffix}"
+            alone.write_bytes(content)
+            said = f"member {info.name}: {damage(alone, rng)}"
+            content = alone.read_bytes() if alone.is_file() and not alone.is_symlink() else b""
+        info.size = len(content)
+        members[at] = info, content
+    elif way == 3:
+        del members[at]
+    elif way == 4:
+        members.append((info, content[::-1]))
+    elif way == 5:
+        info.type, info.size = (
+            (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE)[rng.integers(4)],
+            0,
+        )
+        info.linkname = ("/etc/hostname", members[0][0].name, "../x")[rng.integers(3)]
+        members[at] = info, b""
+    else:
+        info.name = ("/dev/zero", "../" * 9 + "x.png", "", "a/" * 400 + "x.png", "\udcff.png", ".png")[rng.integers(6)]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=int(rng.integers(3)), errors="surrogateescape") as tar:
+        for info, content in members:
+            tar.addfile(info, io.BytesIO(content) if info.isfile() else None)
+    data = bytearray(buffer.getvalue())
+    if rng.random() < 0.15:  # the size of the first member, and a sum that agrees
+        data[124:136] = b"77777777777\0"
+        data[148:156] = b" " * 8
+        data[148:156] = b"%06o\0 " % sum(data[:512])
+        said += ", and a first member of 8 GB"
+    path.write_bytes(bytes(data))
+    return said
+
+
+def _picture(path: Path, rng: Rng) -> str:
+    """Pictures that nobody expects, most of them good ones: of a colour space, a size or a length of its own."""
+    mode = ("1", "L", "LA", "P", "RGBA", "CMYK", "I", "I;16", "F", "YCbCr")[rng.integers(10)]
+    kinds = dict.fromkeys(("CMYK", "F", "I", "YCbCr"), "TIFF") | {"RGBA": "WEBP", "P": "GIF"}
+    kind, out = kinds.get(mode, "PNG"), io.BytesIO()
+    way = int(rng.integers(5))
+    size = ((1, 1), (16_000, 1), (1, 3_000), (30_000, 4_000), (200, 150))[way]
+    if way == 3 and rng.random() < 0.5:  # a size in the header alone
+        Image.new("L", (8, 8)).save(out, "PNG")
+        data = bytearray(out.getvalue())
+        data[16:24] = struct.pack(">II", *((2**31 - 1, 2**31 - 1), (60_000, 60_000), size)[rng.integers(3)])
+        data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
+        path.write_bytes(bytes(data))
+        return "a PNG that says it is large"
+    if kind in ("WEBP", "GIF") and way == 3:
+        size = (8_000, 8_000)
+    options: dict[str, Any] = {"compression": "tiff_adobe_deflate"} if kind == "TIFF" else {}
+    if kind == "GIF" and way != 3:
+        options = {"save_all": True, "append_images": [Image.new(mode, size)] * 40}
+    Image.new(mode, size).save(out, kind, **options)
+    content = out.getvalue()
+    if rng.random() < 0.3:
+        content = content[: int(rng.integers(1, len(content) + 1))]
+    path.write_bytes(content)
+    return f"{kind}, {mode}, {size[0]} x {size[1]}, {len(content)} bytes"

@@ -84,7 +84,7 @@ def test_a_task_that_was_skipped_in_label_studio_is_a_skip(tmp_path):
         ("d.csv", b"pair,answer\n1,right\n", "reviewer"),
         ("d.csv", b"pair,answer,reviewer\n9,right,ann\n", "decision 1: there is no pair 9"),
         ("d.csv", b"pair,answer,reviewer\n1,right,ann\n1,perhaps,ann\n", "decision 2: answer"),
-        ("d.csv", b"\xff\xfe", "not a CSV"),
+        ("d.csv", b"\xff\xfe", "line 1: bytes that are not UTF-8; expected a CSV of decisions"),
         ("d.json", b"{", "not JSON"),
         ("d.json", b'{"a": 1}', "Label Studio"),
         ("d.json", b'[{"data": {}, "annotations": [{"result": []}]}]', "Label Studio"),

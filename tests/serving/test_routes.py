@@ -83,8 +83,8 @@ def test_malformed_requests_get_4xx_with_a_sentence(client, body):
         ("/api/search", '{"text": "1", "k": 900}', "k: input should be less than or equal to 200"),
         ("/api/search", '{"text": "1", "colour": 1}', "there is no colour in such a request"),
         ("/api/search", "{", "the body is not JSON"),
-        ("/api/search", "", "body: field required"),
-        ("/api/decisions", '{"place": 0, "answer": "right"}', "reviewer: field required"),
+        ("/api/search", "", "body: it is missing"),
+        ("/api/decisions", '{"place": 0, "answer": "right"}', "reviewer: it is missing"),
     ],
 )
 def test_what_is_malformed_is_named_with_what_would_be_right(client, path, body, sentence):

@@ -74,7 +74,7 @@ def read_table(path: Path, pairs: int) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is damaged ({type(error).__name__}); run the audit again") from None
+        raise InputError(f"{path} is damaged; run the audit again") from None
     wrong = _out_of_bounds(table, known, pairs)
     if wrong is not None:
         raise InputError(f"{path} is damaged: column {wrong!r} holds what no audit writes; run the audit again")
@@ -122,8 +122,8 @@ def read_csv(path: Path) -> pa.Table:
         table = pyarrow.csv.read_csv(
             path, parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True), convert_options=options
         )
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is no table of an audit ({type(error).__name__}); write it again") from None
+    except (pa.ArrowException, OSError):
+        raise InputError(f"{path} is no table of an audit; write it again") from None
     return _replaced(table, QUOTED, r"\1")
 
 

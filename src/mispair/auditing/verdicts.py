@@ -27,7 +27,7 @@ from mispair.counted import counted, either
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
 from mispair.rate_words import rate_words
-from mispair.yaml_values import shorten
+from mispair.value_words import shorten
 
 if TYPE_CHECKING:
     import pandas

@@ -10,15 +10,16 @@ import yaml
 from pydantic import ValidationError
 
 from mispair.config.schema import RunConfig
+from mispair.data.files.reading import read_text
 from mispair.data.section_files import files_found_from, files_of, files_seen_from, place_files
 from mispair.errors import InputError
 from mispair.methods import METHODS
-from mispair.missing_path import does_not_exist
 from mispair.models import MODELS
 from mispair.nested_values import lay_over, parse_assignment
-from mispair.ordinary_file import read_ordinary
+from mispair.ordinary_file import NOTES
 from mispair.section_errors import first_complaint, names_at, sections_at
 from mispair.shipped_files import find_config
+from mispair.value_words import kind_of
 from mispair.yaml_values import read_yaml
 
 
@@ -84,15 +85,11 @@ _NEAR = "relative_paths"  # a section beside those of RunConfig: the files of `d
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = read_ordinary(path).decode()
-    except FileNotFoundError:
-        raise InputError(f"{does_not_exist(path)}; expected a configuration in YAML") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as a configuration: {error}") from None
-    values = read_yaml(text, str(path), "compare it with the files in configs/")
+    values = read_yaml(
+        read_text(path, "a configuration in YAML", NOTES), str(path), "compare it with the files in configs/"
+    )
     if not isinstance(values, dict):
-        raise InputError(f"{path} must hold sections like 'train:' and 'method:', got {type(values).__name__}")
+        raise InputError(f"{path} must hold sections like 'train:' and 'method:', got {kind_of(values)}")
     near, data = values.pop(_NEAR, None), values.get("data")
     if isinstance(near, dict) and isinstance(data, dict):
         place_files(data, files_found_from(data, near, path.parent))

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from mispair.data.files.reading import read_json
 from mispair.data.tokenizer import tokenize
 from mispair.errors import InputError
+from mispair.value_words import shorten
 
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # their ids are 0..3 in every published file
 PAD, START, END, UNK = range(4)
@@ -137,7 +138,8 @@ def _check_words(content: Any, path: str | os.PathLike[str]) -> tuple[str, ...]:
     for word, number in word2idx.items():
         if type(number) is not int or not 0 <= number < len(words) or words[number] is not None:
             raise InputError(
-                f"{path}, word {word!r} has id {number!r}; expected each of 0..{len(words) - 1} once, so build it again"
+                f"{path}, word {shorten(word)} has id {shorten(number)}; expected each of 0..{len(words) - 1} once, so"
+                " build it again"
             )
         words[number] = word
     missing = [word for word in SPECIAL if word not in word2idx]
@@ -146,11 +148,15 @@ def _check_words(content: Any, path: str | os.PathLike[str]) -> tuple[str, ...]:
             f"{path} has no {missing[0]}; expected the ids 0..3 to be {' '.join(SPECIAL)}, so build it again"
         )
     if tuple(words[:4]) != SPECIAL:
-        raise InputError(f"{path}: the ids 0..3 are {words[:4]}; expected {' '.join(SPECIAL)}, so build it again")
+        raise InputError(
+            f"{path}: the ids 0..3 are {' '.join(map(str, words[:4]))}; expected {' '.join(SPECIAL)}, so build it again"
+        )
     listed = content.get("idx2word", {})
     if not isinstance(listed, dict):
         raise InputError(f"{path}: 'idx2word' is not a table; expected {_WHAT}")
     for key, word in listed.items():
         if not (key.isdecimal() and len(key) < 12 and int(key) < len(words) and words[int(key)] == word):
-            raise InputError(f"{path}: 'idx2word' says {key!r} is {word!r}, 'word2idx' disagrees; build it again")
+            raise InputError(
+                f"{path}: 'idx2word' says {shorten(key)} is {shorten(word)}, 'word2idx' disagrees; build it again"
+            )
     return tuple(word for word in words if word is not None)

@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from mispair.data.files.reading import read_text
 from mispair.errors import InputError
-from mispair.ordinary_file import read_ordinary
+from mispair.ordinary_file import NOTES
 from mispair.section import Section
 from mispair.shipped_files import homes
+from mispair.value_words import complaint, kind_of
 from mispair.yaml_values import read_yaml
 
 MOST_SEEDS = 1_000
@@ -164,17 +166,14 @@ def _refuse_unknown(where: str, axis: str, used: Iterable[str], known: Iterable[
 def load_spec(name: str) -> tuple[Spec, Path]:
     """The spec at a path, or by its name in `experiments/`; and the file."""
     path = _find(name)
-    try:
-        text = read_ordinary(path).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as an experiment: {error}") from None
+    text = read_text(path, "an experiment in YAML", NOTES)
     return parse_spec(read_yaml(text, str(path), "compare it with the files in experiments/"), str(path)), path
 
 
 def parse_spec(values: Any, where: str) -> Spec:
     """The spec in plain values; `where` begins the sentence of the InputError that refuses them."""
     if not isinstance(values, dict):
-        raise InputError(f"{where} must hold name, title, rows, columns and data, got {type(values).__name__}")
+        raise InputError(f"{where} must hold name, title, rows, columns and data, got {kind_of(values)}")
     try:
         return Spec.model_validate(values)
     except ValidationError as error:
@@ -182,8 +181,7 @@ def parse_spec(values: Any, where: str) -> Spec:
         dotted = ".".join(str(step) for step in first["loc"]) or "it"
         if first["type"] == "extra_forbidden":
             raise InputError(f"{where}: there is no {dotted} in an experiment; see docs/experiments.md") from None
-        message = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{where}: {dotted}: {message[0].lower() + message[1:]}") from None
+        raise InputError(f"{where}: {dotted}: {complaint(first)}") from None
 
 
 def list_specs() -> list[Path]:

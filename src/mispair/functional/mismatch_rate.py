@@ -52,6 +52,7 @@ _OPAQUE_SHARES = np.linspace(0.0, 5.0, 26)  # in units of their mean
 _COARSE = 3000.0
 _COARSE_INTERVAL = 1500.0
 _BEYOND = [0, 10, 20, 26, 31]  # edges beyond which .99, .9, a half, a quarter and a tenth of re-paired pairs look worse
+_AT_A_TIME = 16  # rates
 _NEGLIGIBLE = 10.0  # below the best log likelihood
 _DROP = 1.92  # of the log likelihood, at the ends of a 95 % interval of one parameter
 _TELLING = 0.3  # width of the interval from which the judge cannot tell
@@ -140,10 +141,7 @@ def _posterior(share: Floats, independent: float, coarse: float, fewest: float) 
     separation = float(weight @ auroc)
     mean = share @ like_random
     spread = np.sqrt(share @ (like_random * (1 - like_random)) / independent) + 1e-4
-    edges = np.concatenate([[-np.inf], (_RATES[1:] + _RATES[:-1]) / 2, [np.inf]])
-    as_suspicious = (
-        np.diff(_cdf((edges[:, None] - mean) / spread), axis=0) @ weight
-    )  # posterior of the share that looks so
+    as_suspicious, fits = _by_rate(weight, mean, spread)
     opaque = max(_OPAQUE * (1 - separation), fewest) * _OPAQUE_SHARES
     prior = np.exp(-_OPAQUE_SHARES)
     prior /= prior.sum()
@@ -151,12 +149,27 @@ def _posterior(share: Floats, independent: float, coarse: float, fewest: float) 
     rates = prior @ np.stack([np.interp(_RATES + (1 - _RATES) * o, _RATES, as_suspicious) for o in opaque])
     rates /= rates.sum()
     really = prior @ np.clip((mean - opaque[:, None]) / (1 - opaque[:, None]) / np.maximum(mean, 1e-9), 0.0, 1.0)
-    fits = np.max(np.log(weight) - ((_RATES[:, None] - mean) / spread) ** 2 / 2, axis=1)  # how well, at the best
     fits = np.max(
         [np.interp(_RATES + (1 - _RATES) * o, _RATES, fits) - k for k, o in zip(_OPAQUE_SHARES, opaque, strict=True)],
         axis=0,
     )
     return _Posterior(rates, fits, like_random @ (weight * really), separation)
+
+
+def _by_rate(weight: Floats, mean: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """Of every share of pairs that may look re-paired, (U,): its posterior, and how well it fits at the best.
+
+    From what each explanation expects, (C,) weights, means and spreads. Few pairs leave fifteen thousand explanations
+    open, so some rates at a time.
+    """
+    edges = np.concatenate([[-np.inf], (_RATES[1:] + _RATES[:-1]) / 2, [np.inf]])
+    posterior, fits = np.empty(len(_RATES)), np.empty(len(_RATES))
+    for start in range(0, len(_RATES), _AT_A_TIME):
+        some = slice(start, start + _AT_A_TIME)
+        below = _cdf((edges[start : start + _AT_A_TIME + 1, None] - mean) / spread)
+        posterior[some] = np.diff(below, axis=0) @ weight
+        fits[some] = np.max(np.log(weight) - ((_RATES[some, None] - mean) / spread) ** 2 / 2, axis=1)
+    return posterior, fits
 
 
 def _explanations(share: Floats, count: float) -> tuple[Floats, Floats, Floats]:

@@ -186,7 +186,7 @@ def _not_a_picture(data: bytes) -> str:
 
 def _damaged(error: Exception) -> Broken:
     cut = isinstance(error, EOFError) or "truncated" in str(error).lower()
-    return Broken("truncated" if cut else f"damaged ({type(error).__name__})")
+    return Broken("truncated" if cut else "damaged")
 
 
 def _too_many_bytes(size: int) -> Broken:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
+from mispair.value_words import complaint
 
 Answer = Literal["right", "wrong", "proposal", "edit", "skip"]
 ItemOrigin = Literal["random", "useful", "control", "disagreement"]
@@ -174,7 +175,7 @@ class DecisionLog:
             return Decision(number=number, **{**values, "time": values.get("time") or _now()})
         except ValidationError as error:
             first = error.errors()[0]
-            raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from None
+            raise InputError(f"{'.'.join(map(str, first['loc']))}: {complaint(first)}") from None
 
     def undo(self, reviewer: str) -> Decision | None:
         """Take back the reviewer's last standing answer; None when there is none left."""

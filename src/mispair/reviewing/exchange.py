@@ -15,10 +15,12 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from mispair.auditing.verdicts import Verdicts
+from mispair.data.files.reading import read_text
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
 from mispair.reviewing.decisions import Decision
 from mispair.spreadsheet import QUOTED, as_cell
+from mispair.value_words import complaint
 
 COLUMNS = tuple(name for name in Decision.model_fields if name != "number")
 FORMATS = (".parquet", ".csv", ".json")
@@ -72,7 +74,7 @@ def read_exchange(path: Path, pairs: int) -> list[Decision]:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "it"
-            raise InputError(f"{path}, decision {number}: {where}: {first['msg'].lower()}") from None
+            raise InputError(f"{path}, decision {number}: {where}: {complaint(first)}") from None
         if decision.pair >= pairs:
             raise InputError(f"{path}, decision {number}: there is no pair {decision.pair}; the audit has {pairs:,}")
         decisions.append(decision)
@@ -89,14 +91,11 @@ def _unquoted(text: str) -> str:
 
 
 def _from_csv(path: Path) -> list[dict[str, Any]]:
+    reader = csv.DictReader(io.StringIO(read_text(path, "a CSV of decisions"), newline=""), strict=True)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         rows = list(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise InputError(f"{path} is not a CSV of decisions ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror})") from None
     missing = {"pair", "answer", "reviewer"} - set(reader.fieldnames or ())
     if missing:
         raise InputError(f"{path} has no column {', '.join(sorted(missing))}; expected {', '.join(COLUMNS)}")

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from mispair.errors import InputError
+from mispair.value_words import complaint
 
 MOST_BODY = 12 << 20  # bytes of a request: one picture
 MOST_BASE64 = MOST_BODY - (1 << 20)  # of a picture in it
@@ -49,8 +50,7 @@ def what_is_malformed(complaints: Sequence[Mapping[str, Any]]) -> str:
     path = ".".join(str(step) for step in first["loc"][1:])[:100] or str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return f"there is no {path} in such a request"
-    message = str(first["msg"])
-    return f"{path}: {message[:1].lower()}{message[1:]}"
+    return f"{path}: {complaint(first)}"
 
 
 def is_loopback(host: str) -> bool:

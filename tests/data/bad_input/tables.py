@@ -37,7 +37,7 @@ table_case("csv_endless_quote", "p.csv", ["image_id,caption", '1,"a', *["dog " *
 table_case("tsv_commas", "p.tsv", ["image_id,caption", "1,a"], "'image_id,caption'")
 table_case("jsonl_not_json", "p.jsonl", ['{"image": "a", "caption": "b"}', "{oops"], "line 2", "not JSON")
 table_case("jsonl_a_list", "p.jsonl", ["[1, 2]"], "line 1", "list", "object")
-table_case("jsonl_caption_a_number", "p.jsonl", ['{"image": "a", "caption": 3}'], "line 1", "int", "text")
+table_case("jsonl_caption_a_number", "p.jsonl", ['{"image": "a", "caption": 3}'], "line 1", "holds a number", "text")
 table_case(
     "jsonl_image_missing", "p.jsonl", ['{"image": "a", "caption": "b"}', '{"caption": "c"}'], "line 2", "'image'"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,33 @@ def test_vectors_of_all_files_are_the_features(tmp_path: Path) -> None:
 def test_a_vector_of_another_length_is_named(tmp_path: Path, second: list[list[float] | None], said: str) -> None:
     files = write(tmp_path, [[1, 2, 3], [4, 5, 6]], second)
     with pytest.raises(InputError, match=rf"1.parquet, row 3 and on: vectors .*{said}"):
+        read_parquet_pairs(files, DataConfig(path=str(tmp_path)), None)
+
+
+@pytest.mark.parametrize(
+    "other", [{}, {"embedding": [1.0]}, {"embedding": ["a"]}, {"embedding": [["a"]]}, {"Embedding": [[1.0]]}]
+)
+def test_a_file_without_the_vectors_of_the_first_is_named(tmp_path: Path, other: dict[str, list[object]]) -> None:
+    files = write(tmp_path, [[1, 2, 3]], [[1, 2, 3]])
+    pq.write_table(pa.table({"image_id": ["x"], "caption": ["a dog"], **other}), files[1])
+    with pytest.raises(InputError, match=r"1.parquet has no vectors in a column 'embedding', as 0.parquet has"):
+        read_parquet_pairs(files, DataConfig(path=str(tmp_path)), None)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ([1.0], r"1.parquet: the column 'image' holds double, in 0.parquet struct<bytes: binary, path: string>"),
+        ([b"x"], "1.parquet: the column 'image' holds binary, in 0.parquet struct"),
+        ([{"bytes": b"x"}], "1.parquet: the column 'image' holds struct<bytes: binary>, in 0.parquet struct"),
+        (None, "1.parquet lacks the column 'image' of 0.parquet"),
+    ],
+)
+def test_a_file_whose_pictures_are_held_in_another_way_is_named(tmp_path: Path, other: Any, said: str) -> None:
+    files = (tmp_path / "0.parquet", tmp_path / "1.parquet")
+    pq.write_table(pa.table({"image": [{"bytes": picture(0), "path": "a.png"}], "caption": ["a dog"]}), files[0])
+    pq.write_table(pa.table({"caption": ["a cat"], **({} if other is None else {"image": other})}), files[1])
+    with pytest.raises(InputError, match=said):
         read_parquet_pairs(files, DataConfig(path=str(tmp_path)), None)
 
 

@@ -60,6 +60,20 @@ def test_a_file_that_its_list_names_and_that_is_gone_is_missed(tmp_path: Path) -
         open_source(config, "all")
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"image": [1.0]}, "data-00001-of-00002.arrow: the column 'image' holds double, in data-00000-of-00002.arrow"),
+        ({}, "data-00001-of-00002.arrow lacks the column 'image' of data-00000-of-00002.arrow"),
+    ],
+)
+def test_a_file_with_other_columns_is_named(tmp_path: Path, other: dict[str, list[float]], said: str) -> None:
+    config = _saved(tmp_path / "data", LISTED)
+    _write(tmp_path / "data/data-00001-of-00002.arrow", pa.table({"caption": ["a dog"], **other}))
+    with pytest.raises(InputError, match=said):
+        open_source(config, "all")
+
+
 def test_what_was_computed_of_the_old_rows_does_not_come_along(tmp_path: Path) -> None:
     config = _saved(tmp_path / "data", LISTED)
     kept = [0, 2, 3]

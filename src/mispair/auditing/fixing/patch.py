@@ -162,7 +162,7 @@ def _damage(path: Path) -> Iterator[None]:
     ) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is damaged ({type(error).__name__}); the fix cannot be undone with it") from None
+        raise InputError(f"{path} is damaged; the fix cannot be undone with it") from None
 
 
 def _segments(old: Path, new: Path, blob: IO[bytes], most: int) -> dict[str, Any]:

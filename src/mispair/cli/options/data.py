@@ -80,6 +80,7 @@ def data_config(**given: Any) -> DataConfig:
     from pydantic import ValidationError
 
     from mispair.data.config import DataConfig
+    from mispair.value_words import complaint, shorten
 
     sides = tuple(name.strip() for name in given.pop("sides", "image,text").split(","))
     if len(sides) != 2:
@@ -89,10 +90,8 @@ def data_config(**given: Any) -> DataConfig:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        reason = str(first["msg"]).removeprefix("Value error, ")
-        raise InputError(
-            f"{where + ': ' if where else ''}{reason}, got {first['input']!r:.60}" if where else reason
-        ) from None
+        reason = complaint(first)
+        raise InputError(f"{where}: {reason}, got {shorten(first['input'])}" if where else reason) from None
 
 
 def other_data(own: DataConfig, path: str, table: dict[str, Any]) -> DataConfig:

@@ -8,6 +8,7 @@ from pathlib import Path
 from mispair.data.files.reading import read_lines
 from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.errors import InputError
+from mispair.value_words import kind_of
 
 
 def read_json_lines(path: Path) -> TableRows:
@@ -31,7 +32,7 @@ def read_json_lines(path: Path) -> TableRows:
                 f"{path}, line {number}: half of a character (a lone surrogate); expected whole ones, repair it"
             )
         if not isinstance(value, dict):
-            raise InputError(f"{path}, line {number}: a {type(value).__name__}; expected an object with named columns")
+            raise InputError(f"{path}, line {number}: {kind_of(value)}; expected an object with named columns")
         records.append(value)
         numbers.append(number)
     header = list(dict.fromkeys(name for value in records for name in value))

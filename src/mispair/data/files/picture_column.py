@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,15 +27,35 @@ ColumnPlace = tuple[int, int, int]  # which file, which row group or batch of it
 
 def picture_columns(schema: Any) -> list[str]:
     """Columns of a pyarrow schema that can hold pictures: those with a usual name first."""
+    names = [field.name for field in schema if _way_of_holding(field.type)]
+    return sorted(names, key=lambda name: name.lower() not in PICTURE_COLUMNS)
+
+
+def refuse_other_columns(schemas: Mapping[Path, Any], names: Iterable[str], picture: str | None) -> None:
+    """Raise InputError where a file lacks a column of the first one, or holds its pictures in another way."""
+    first, usual = next(iter(schemas.items()))
+    wanted = list(dict.fromkeys([*names, *([] if picture is None else [picture])]))
+    for path, schema in schemas.items():
+        missing = [name for name in wanted if schema.get_field_index(name) < 0]
+        if missing:
+            raise InputError(f"{path} lacks the column {missing[0]!r} of {first.name}; expected the same in all files")
+        if picture is not None:
+            here, there = schema.field(picture).type, usual.field(picture).type
+            if _way_of_holding(here) != _way_of_holding(there):
+                raise InputError(
+                    f"{path}: the column {picture!r} holds {here}, in {first.name} {there}; expected the same in all"
+                    " files"
+                )
+
+
+def _way_of_holding(kind: Any) -> str:
+    """How a column of this type of pyarrow's holds pictures; empty where it holds none."""
     import pyarrow.types as pt
 
-    def holds(kind: Any) -> bool:
-        if pt.is_struct(kind):
-            return bool(kind.get_field_index("bytes") >= 0)
-        return bool(pt.is_binary(kind) or pt.is_large_binary(kind))
-
-    names = [field.name for field in schema if holds(field.type)]
-    return sorted(names, key=lambda name: name.lower() not in PICTURE_COLUMNS)
+    if pt.is_struct(kind):
+        inner = [name for name in ("bytes", "path") if kind.get_field_index(name) >= 0]
+        return " and ".join(inner) if "bytes" in inner else ""
+    return "as they are" if pt.is_binary(kind) or pt.is_large_binary(kind) else ""
 
 
 @dataclass(eq=False)

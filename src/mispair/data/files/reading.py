@@ -105,17 +105,25 @@ def refuse_binary(data: bytes, path: str | os.PathLike[str], what: str) -> None:
         raise InputError(f"{path}, line {line}: a NUL byte; expected {what} as UTF-8 text, so this is the wrong file")
 
 
-def read_json(path: str | os.PathLike[str], what: str) -> Any:
-    """The value in a JSON file. Raises InputError with the line where it is none; `what` is what was expected in it."""
-    data = read_bytes(path, what)
+def read_text(path: str | os.PathLike[str], what: str, most: int | None = None) -> str:
+    """The text of a UTF-8 file. Raises InputError with the line where it is none; `what` was expected."""
+    data = read_bytes(path, what, most)
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
+        file = Path(path)
         raise InputError(
-            f"{path}, line {line}: bytes that are not UTF-8; expected {what} as JSON in UTF-8: if they are Latin-1,"
-            f" iconv -f latin1 -t utf-8 {Path(path).name} > new.json"
+            f"{path}, line {line}: bytes that are not UTF-8; expected {what} in UTF-8: if they are Latin-1,"
+            f" iconv -f latin1 -t utf-8 {file.name} > new{file.suffix}"
         ) from None
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """The value in a JSON file. Raises InputError with the line where it is none; `what` is what was expected in it."""
+    text = read_text(path, f"{what} as JSON")
+    try:
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); expected {what}") from None
     except (RecursionError, ValueError):  # nested too deeply, or an integer of too many digits

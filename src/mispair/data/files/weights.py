@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mispair.data.files.npy import open_array
 from mispair.data.files.table_rows import TableRows, Value
 from mispair.errors import InputError
+from mispair.value_words import shorten
 
 _WHAT = "a weight per pair, a number of at least 0"
 
@@ -31,7 +32,7 @@ def weights_of_column(path: Path, rows: TableRows, column: str, per_row: Sequenc
         for one in several:
             number = _number(one)
             if number is None:
-                shown = "nothing" if one is None or one == "" else repr(one)[:40]
+                shown = "nothing" if one is None or one == "" else shorten(one, 40)
                 raise InputError(f"{path}, line {line}: column {column!r} holds {shown}; expected {_WHAT}")
             weights.append(number)
     return np.array(weights, np.float32)

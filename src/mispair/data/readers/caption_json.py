@@ -13,6 +13,7 @@ from mispair.data.files.table_rows import Value
 from mispair.data.readers.pair_list import PairList
 from mispair.data.readers.pictures_of_table import find_pictures
 from mispair.errors import InputError
+from mispair.value_words import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,23 @@ class CaptionEntry:
     caption: str
     split: str | None
     id: str
+
+
+def value_in(holder: Value, key: str, where: str, wanted: str) -> Value:
+    """The value of a key in a JSON file. Raises InputError, from `where` on, where it is not there."""
+    if not isinstance(holder, dict):
+        raise InputError(f"{where} is {kind_of(holder)}; expected {wanted}")
+    if key not in holder:
+        raise InputError(f'{where} has no "{key}"; expected {wanted}')
+    return holder[key]
+
+
+def list_in(holder: Value, key: str, where: str, wanted: str) -> list[Value]:
+    """The list under a key in a JSON file. Raises InputError, from `where` on, where it is none."""
+    value = value_in(holder, key, where, wanted)
+    if not isinstance(value, list):
+        raise InputError(f'{where}: its "{key}" is {kind_of(value)}; expected {wanted}')
+    return value
 
 
 def caption_in(value: Value, where: str) -> str:
@@ -42,8 +60,7 @@ def name_in(value: Value, where: str) -> str:
 
 def _text(value: Value, where: str, wanted: str) -> str:
     if not isinstance(value, str):
-        kind = "null" if value is None else f"a {type(value).__name__}"
-        raise InputError(f"{where} holds {kind}; expected {wanted}, repair it")
+        raise InputError(f"{where} holds {kind_of(value)}; expected {wanted}, repair it")
     if not is_text(value):
         raise InputError(f"{where} holds half of a character (a lone surrogate); expected whole ones, repair it")
     return value

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import CaptionEntry, caption_in, name_in, pairs_of_entries
+from mispair.data.files.table_rows import Value
+from mispair.data.readers.caption_json import CaptionEntry, caption_in, list_in, name_in, pairs_of_entries, value_in
 from mispair.data.readers.pair_list import PairList, PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.errors import InputError
-from mispair.yaml_values import shorten
+from mispair.value_words import kind_of, shorten
 
 WHAT = 'COCO captions: {"images": [{"id": ..., "file_name": ...}], "annotations": [{"image_id": ..., "caption": ...}]}'
 
@@ -54,27 +55,32 @@ def _entries(path: Path, split: str | None) -> list[CaptionEntry]:
             f"{path} is a list of records; expected {WHAT}, or one record per line:"
             f" jq -c '.[]' {path.name} > {path.stem}.jsonl"
         )
-    number = 0
+    names: dict[Value, str] = {}
+    for number, image in enumerate(list_in(content, "images", str(path), WHAT)):
+        where = f"{path}, image {number:,}"
+        key = _image_id(value_in(image, "id", where, WHAT), f"{where}: its id")
+        name = name_in(value_in(image, "file_name", where, WHAT), f"{path}: the file_name of image {shorten(key)}")
+        if names.setdefault(key, name) != name:
+            raise InputError(
+                f"{path}: image id {shorten(key)} stands for two files, {shorten(names[key])} and {shorten(name)};"
+                " expected one, so give every image an id of its own"
+            )
     entries: list[CaptionEntry] = []
-    try:
-        names: dict[object, str] = {}
-        for image in content["images"]:
-            name = name_in(image["file_name"], f"{path}: the file_name of image {shorten(image['id'])}")
-            if names.setdefault(image["id"], name) != name:
-                raise InputError(
-                    f"{path}: image id {shorten(image['id'])} stands for two files, {shorten(names[image['id']])} and"
-                    f" {shorten(name)}; expected one, so give every image an id of its own"
-                )
-        for number, note in enumerate(content["annotations"]):
-            where, shown = f"{path}, annotation {number:,}", note["image_id"]
-            if shown not in names:
-                raise InputError(f"{where}: image {shorten(shown)} is not among its images; add it")
-            caption = caption_in(note["caption"], f"{where}: the caption")
-            given = note.get("id")
-            pair = str(number) if given is None else name_in(given, f"{where}: the id")
-            entries.append(CaptionEntry(names[shown], caption, split, pair))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}, annotation {number:,}: {type(error).__name__} {error}; expected {WHAT}") from None
+    for number, note in enumerate(list_in(content, "annotations", str(path), WHAT)):
+        where = f"{path}, annotation {number:,}"
+        shown = _image_id(value_in(note, "image_id", where, WHAT), f"{where}: its image_id")
+        if shown not in names:
+            raise InputError(f"{where}: image {shorten(shown)} is not among its images; add it")
+        caption = caption_in(value_in(note, "caption", where, WHAT), f"{where}: the caption")
+        given = note.get("id")
+        pair = str(number) if given is None else name_in(given, f"{where}: the id")
+        entries.append(CaptionEntry(names[shown], caption, split, pair))
     if not entries:
         raise InputError(f"{path} has no annotations; expected {WHAT}")
     return entries
+
+
+def _image_id(value: Value, where: str) -> Value:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise InputError(f"{where} is {kind_of(value)}; expected a number or a name, repair it")
+    return value

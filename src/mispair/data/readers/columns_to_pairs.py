@@ -20,6 +20,7 @@ from mispair.data.readers.picture_files import no_captions
 from mispair.data.readers.pictures_of_table import find_pictures
 from mispair.data.source import Finding
 from mispair.errors import InputError
+from mispair.value_words import kind_of, shorten
 
 
 def pairs_of_columns(
@@ -115,11 +116,17 @@ def _captions(path: Path, rows: TableRows, column: str | None) -> tuple[list[str
     for line, value in zip(rows.lines, rows.columns[column], strict=True):
         several = [_text_or_none(text) for text in (value if isinstance(value, list) else [value])]
         if not several or not all(text is None or isinstance(text, str) for text in several):
-            kind = "an empty list" if value == [] else f"a value of type {type(value).__name__}"
-            raise InputError(f"{path}, line {line}: column {column!r} holds {kind}; expected a caption as text")
+            raise InputError(f"{path}, line {line}: column {column!r} holds {_what(value)}; expected a caption as text")
         captions += [(text or "").strip() for text in several]
         per_row.append(len(several))
     return captions, per_row
+
+
+def _what(value: Value) -> str:
+    """What stands where a caption should; of a list, what is no text in it."""
+    if not isinstance(value, list) or not value:
+        return kind_of(value)
+    return f"a list with {kind_of(next(text for text in value if not isinstance(text, str)))} in it"
 
 
 def _text_or_none(value: Value) -> Value:
@@ -133,8 +140,8 @@ def _names(path: Path, rows: TableRows, column: str) -> list[str]:
 
 def _name(value: Value, path: Path, line: int, column: str) -> str:
     if value is None or isinstance(value, (list, dict, float, bool, bytes)) or not str(value).strip():
-        shown = "nothing" if value is None or value == "" else f"a {type(value).__name__}"
+        shown = shorten(value) if value is not None and str(value).strip() else "nothing"
         raise InputError(
-            f"{path}, line {line}: column {column!r} holds {shown}; expected a name or a number, fill it in"
+            f"{path}, line {line}: column {column!r} holds {shown}; expected a name or a whole number, fill it in"
         )
     return str(value).strip()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
-from mispair.data.readers.caption_json import CaptionEntry, caption_in, name_in, pairs_of_entries
+from mispair.data.readers.caption_json import CaptionEntry, caption_in, list_in, name_in, pairs_of_entries, value_in
 from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.errors import InputError
 
@@ -35,20 +35,19 @@ def _read(config: DataConfig) -> PairList:
     path = Path(config.path)
     content = read_json(path, WHAT)
     entries: list[CaptionEntry] = []
-    try:
-        for number, image in enumerate(content["images"]):
-            where = f"{path}, image {number:,}"
-            folder, file = image.get("filepath"), name_in(image["filename"], f"{where}: its filename")
-            name = f"{name_in(folder, f'{where}: its filepath')}/{file}" if folder else file
-            split = usual_split(name_in(image["split"], f"{where}: its split"))
-            for place, sentence in enumerate(image["sentences"]):
-                caption = caption_in(sentence["raw"], f"{where}: sentence {place}")
-                given, default = sentence.get("sentid"), f"{number}-{place}"
-                pair = default if given is None else name_in(given, f"{where}: the sentid of sentence {place}")
-                entries.append(CaptionEntry(name, caption, split, pair))
-    except (KeyError, TypeError, AttributeError) as error:
-        where = f"image {len(entries) and number:,}" if entries else "its first image"
-        raise InputError(f"{path}, {where}: {type(error).__name__} at {error}; expected {WHAT}") from None
+    for number, image in enumerate(list_in(content, "images", str(path), WHAT)):
+        where = f"{path}, image {number:,}"
+        file = name_in(value_in(image, "filename", where, WHAT), f"{where}: its filename")
+        folder = image.get("filepath")
+        name = f"{name_in(folder, f'{where}: its filepath')}/{file}" if folder else file
+        split = usual_split(name_in(value_in(image, "split", where, WHAT), f"{where}: its split"))
+        for place, sentence in enumerate(list_in(image, "sentences", where, WHAT)):
+            caption = caption_in(
+                value_in(sentence, "raw", f"{where}, sentence {place}", WHAT), f"{where}: sentence {place}"
+            )
+            given, default = sentence.get("sentid"), f"{number}-{place}"
+            pair = default if given is None else name_in(given, f"{where}: the sentid of sentence {place}")
+            entries.append(CaptionEntry(name, caption, split, pair))
     if not entries:
         raise InputError(f"{path} has no captions; expected {WHAT}")
     return pairs_of_entries(path, entries, config, f"{path.name}: Karpathy's splits, {len(entries):,} captions")

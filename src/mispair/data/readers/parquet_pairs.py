@@ -17,7 +17,7 @@ from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.columns import ID, IMAGE, SPLIT, Columns, recognise
 from mispair.data.files.parquet import open_parquet, parquet_schema, read_parquet
-from mispair.data.files.picture_column import ParquetStore, parquet_places, picture_columns
+from mispair.data.files.picture_column import ParquetStore, parquet_places, picture_columns, refuse_other_columns
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.data.readers.columns_to_pairs import pairs_of_columns
@@ -77,12 +77,8 @@ def _rows(paths: tuple[Path, ...], columns: Columns) -> tuple[TableRows, list[in
     values: dict[str, list[Value]] = {name: [] for name in names}
     header: list[str] = []
     per_file: list[int] = []
+    refuse_other_columns({path: parquet_schema(path) for path in paths}, names, columns.picture)
     for path in paths:
-        missing = [name for name in names if name not in parquet_schema(path).names]
-        if missing:
-            raise InputError(
-                f"{path} lacks the column {missing[0]!r} of {paths[0].name}; expected the same in all files"
-            )
         part = read_parquet(path, names)
         if not names:  # pictures alone
             part = TableRows(part.header, {}, list(range(1, len(parquet_places((path,))[0]) + 1)))
@@ -119,18 +115,26 @@ def distinct_names(stored: list[Value], count: int) -> list[str]:
 
 def _vector_column(schema: Any) -> str | None:
     """The column that holds a vector of each image, by its usual names; None where there is none."""
+    names = {field.name.lower(): field.name for field in schema if _holds_vectors(field.type)}
+    return next((names[name] for name in EMBEDDINGS if name in names), None)
+
+
+def _holds_vectors(kind: Any) -> bool:
     import pyarrow.types as pt
 
-    def holds_vectors(kind: Any) -> bool:
-        listed = pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
-        return bool(listed and pt.is_floating(kind.value_type))
-
-    names = {field.name.lower(): field.name for field in schema if holds_vectors(field.type)}
-    return next((names[name] for name in EMBEDDINGS if name in names), None)
+    listed = pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+    return bool(listed and pt.is_floating(kind.value_type))
 
 
 def _embeddings(paths: tuple[Path, ...], column: str, count: int) -> FeatureStore:
     """A column of vectors as features: written to the cache once, as an array that can be mapped."""
+    for path in paths:
+        schema = parquet_schema(path)
+        at = schema.get_field_index(column)
+        if at < 0 or not _holds_vectors(schema.field(at).type):
+            raise InputError(
+                f"{path} has no vectors in a column {column!r}, as {paths[0].name} has; expected the same in all files"
+            )
     facts = [(os.path.realpath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths]
     key = hashlib.sha256(repr((facts, column)).encode(errors="surrogatepass")).hexdigest()[:32]
     file = cache_folder() / "columns" / f"{key}.npy"

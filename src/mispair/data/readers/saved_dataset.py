@@ -12,7 +12,7 @@ from typing import Any
 
 from mispair.data.config import DataConfig
 from mispair.data.files.columns import Columns
-from mispair.data.files.picture_column import ArrowStore, ColumnPlace, arrow_batches
+from mispair.data.files.picture_column import ArrowStore, ColumnPlace, arrow_batches, refuse_other_columns
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.data.readers.columns_to_pairs import pairs_of_columns
@@ -81,6 +81,8 @@ def _read(config: DataConfig) -> PairList:
     columns = parquet_columns(schema, str(root), config)
     used = [columns.image, columns.caption, columns.split, columns.id, columns.file, columns.weights]
     names = list(dict.fromkeys(name for name in used if name is not None))
+    schemas = {file: one[0].schema for file, one in zip(files, batches, strict=True) if one}
+    refuse_other_columns(schemas, names, columns.picture)
     values: dict[str, list[Value]] = {name: [] for name in names}
     places: list[ColumnPlace] = []
     try:
