@@ -12,6 +12,7 @@ from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.config.schema import RunConfig
@@ -108,7 +109,7 @@ def train(
         return
     encode_options.tell_failed(chosen.data.features, folder)
     if result.stopped:
-        console.print(f"Stopped and saved. Go on with: mispair train --resume {folder}", markup=False)
+        console.print(f"Stopped and saved. Go on with: mispair train --resume {in_shell(folder)}", markup=False)
         raise typer.Exit(130)
     if as_json:
         import json
@@ -134,4 +135,4 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
         typer.echo(words)
     typer.echo(f"Everything is in {folder}; its README.md is the model card.")
     if words is not None:
-        typer.echo(f"Next: mispair audit {folder}")
+        typer.echo(f"Next: mispair audit {in_shell(folder)}")
