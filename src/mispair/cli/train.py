@@ -25,7 +25,11 @@ def train(
     config: Path | None = typer.Option(
         None, "--config", "-c", help="A YAML file or a name such as f30k/l2rm-sgr; RUN/config.yaml repeats that run."
     ),
-    noise: float | None = typer.Option(None, help="Mismatch this share of the training pairs on purpose."),
+    noise: str | None = typer.Option(
+        None,
+        metavar="SHARE|INDEX",
+        help="Mismatch this share of the training pairs on purpose; or as an index says (.npy, mispair corrupt).",
+    ),
     out: Path | None = typer.Option(None, "--out", "-o", help="Run folder; by default a new one under runs/."),
     resume: Path | None = typer.Option(None, help="Go on with a run that was stopped or killed."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),

@@ -55,7 +55,7 @@ def configure(
     lr: float | None = None,
     device: str | None = None,
     seed: int | None = None,
-    noise: float | None = None,
+    noise: float | str | None = None,
     sets: Sequence[str] = (),
     tune: str | None = None,
 ) -> tuple[RunConfig, dict[str, str]]:
@@ -64,6 +64,7 @@ def configure(
     Args:
         data: values of the data section that were said: path, second, features, ...
         config, base: a file or values to start from instead of what the data suggests.
+        noise: share of the training pairs to mismatch, or an index that says how (.npy, mispair corrupt).
         method, model: by name ("l2rm-paper", "sgr:paper"), or values of the section.
         sets: "section.name=value", last word.
         tune: what of an encoder learns: head, lora or full; the model is then dual.
@@ -82,7 +83,7 @@ def configure(
         if choosing and base is not None:
             base = {**base, "train": {**base["train"], **_OF_TOWERS.get(tune, {})}}
     if noise is not None:
-        said.setdefault("data", {})["noise"] = {"rate": noise}
+        said.setdefault("data", {})["noise"] = _noise(noise)
     if method is not None:
         said["method"] = method_preset(method).model_dump(mode="json") if isinstance(method, str) else dict(method)
     if model is not None:
@@ -190,6 +191,19 @@ def _tuned(model: str | Mapping[str, Any] | None, before: dict[str, Any], tune: 
     if model is None:
         section = before if before["name"] == "dual" and before.get("tune", tune) == tune else _model("dual")
     return {**section, "tune": tune}
+
+
+def _noise(said: float | str) -> dict[str, Any]:
+    """A share, in figures or words, or the path of an index; the one takes the place of the other."""
+    if isinstance(said, str) and said.lower().endswith(".npy"):
+        return {"rate": 0.0, "index": said}
+    try:
+        return {"rate": float(said), "index": None}
+    except ValueError:
+        raise InputError(
+            "the noise is a share of the training pairs such as 0.4, or an index (.npy) that mispair corrupt wrote,"
+            f" got {said!r}"
+        ) from None
 
 
 def _model(name: str) -> dict[str, Any]:
