@@ -15,6 +15,7 @@ from mispair.config.load import load_config, merge_values, validate
 from mispair.config.schema import RunConfig
 from mispair.counted import counted
 from mispair.data import DataConfig
+from mispair.data.config import noise_values
 from mispair.data.readers.dispatch import open_pairing
 from mispair.data.scenes.boxes import REGIONS
 from mispair.errors import InputError
@@ -83,7 +84,7 @@ def configure(
         if choosing and base is not None:
             base = {**base, "train": {**base["train"], **_OF_TOWERS.get(tune, {})}}
     if noise is not None:
-        said.setdefault("data", {})["noise"] = _noise(noise)
+        said.setdefault("data", {})["noise"] = noise_values(noise)
     if method is not None:
         said["method"] = method_preset(method).model_dump(mode="json") if isinstance(method, str) else dict(method)
     if model is not None:
@@ -191,19 +192,6 @@ def _tuned(model: str | Mapping[str, Any] | None, before: dict[str, Any], tune: 
     if model is None:
         section = before if before["name"] == "dual" and before.get("tune", tune) == tune else _model("dual")
     return {**section, "tune": tune}
-
-
-def _noise(said: float | str) -> dict[str, Any]:
-    """A share, in figures or words, or the path of an index; the one takes the place of the other."""
-    if isinstance(said, str) and said.lower().endswith(".npy"):
-        return {"rate": 0.0, "index": said}
-    try:
-        return {"rate": float(said), "index": None}
-    except ValueError:
-        raise InputError(
-            "the noise is a share of the training pairs such as 0.4, or an index (.npy) that mispair corrupt wrote,"
-            f" got {said!r}"
-        ) from None
 
 
 def _model(name: str) -> dict[str, Any]:
