@@ -194,7 +194,9 @@ def test_embeddings_of_a_table(tmp_path: Path, mispair: Run) -> None:
     assert np.allclose(found.p_mismatch, library.quick_audit(a, b).p_mismatch)
     assert (found[7].image_id, found[7].caption) == ("images/7.png", "words 7")
     assert found.facts.data["path"] == str(table)
-    assert mispair("fix", tmp_path / "audit", "--action", "drop", "-o", tmp_path / "clean").code == 0
+    fixed = mispair("fix", tmp_path / "audit", "--action", "drop", "-o", tmp_path / "clean")
+    assert fixed.code == 0
+    assert f"Train on it: mispair train {tmp_path / 'clean' / 'pairs.csv'} --images PICTURES\n" in fixed.out
     kept = [line for line, bad in zip(lines, found.is_mismatch_issue, strict=True) if not bad]
     assert (tmp_path / "clean" / "pairs.csv").read_text().splitlines()[1:] == kept
     short = write_lines(tmp_path / "short.csv", ["file_name,caption", "a,b"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,23 @@ def test_the_table_names_everything(tmp_path: Path, mispair: Run) -> None:
     for word in ("pairs", "chosen", "mismatched pairs", "fixed points", "hash", "i.npy", "image"):
         assert word in ran.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "i.npy"], "no leftovers"
+
+
+def test_train_takes_the_index_by_the_option_that_check_has_for_it(tmp_path: Path, mispair: Run) -> None:
+    data, out = precomp(tmp_path / "data", images=40, splits=("train", "dev")), tmp_path / "the index.npy"
+    ran = mispair("corrupt", data, "--rate", 0.4, "-o", out)
+    name, *arguments = shlex.split(ran.out.splitlines()[-1].partition(": ")[2])
+    assert (name, arguments[0]) == ("mispair", "train")
+    train = [*arguments, "--epochs", 1, "--json", "-o", tmp_path / "run", "--set", "model.embed=8"]
+    trained = mispair(*train)
+    assert trained.code == 0, trained
+    drawn = open_split(DataConfig(path=str(data), noise=NoiseConfig(rate=0.4)), "train")
+    assert json.loads(trained.out)["noise"]["hash"] == drawn.noise_hash
+    for wrong in ("much", "index.json"):
+        refused = mispair("train", data, "--noise", wrong, "-o", tmp_path / "no")
+        assert (refused.code, refused.out) == (2, "")
+        assert f"or an index (.npy) that mispair corrupt wrote, got {wrong!r}" in refused.err
+    assert not (tmp_path / "no").exists()
 
 
 def test_seed_decides(tmp_path: Path, mispair: Run) -> None:

@@ -34,6 +34,14 @@ def test_slow_steps_are_taken_once_and_quick_ones_a_dozen_times(cells, monkeypat
     assert len(asked) == 1
 
 
+def test_an_oracle_that_leaves_most_pairs_out_is_measured_on_as_many_more(tmp_path):
+    """The pairs of a measured step are those it trains on: less than a batch of them cannot be trained on at all."""
+    rows = {"oracle": {"label": "oracle", "method": "plain", "set": {"data.noise.oracle": True}}}
+    config = tiny_cells(tmp_path, rows=rows, only=["column=0.6"])[0].config
+    assert config.data.noise.oracle
+    assert estimate.measure(config) > 0
+
+
 def test_rows_that_would_take_too_long_to_measure_are_named(cells, monkeypatch, capsys):
     measured = []
     monkeypatch.setattr(verb, "_MEASURING", -1.0)

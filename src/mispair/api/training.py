@@ -38,7 +38,7 @@ def train(
     lr: float | None = None,
     device: str | None = None,
     seed: int | None = None,
-    noise: float | None = None,
+    noise: float | PathLike | None = None,
     second: PathLike | None = None,
     features: PathLike | None = None,
     ids: PathLike | None = None,
@@ -67,7 +67,7 @@ def train(
             one from its `mispair.models.InputSizes`, which methods with several networks need.
         out: the run folder; by default a new one under runs/.
         epochs, batch_size, lr, device, seed: as their names say.
-        noise: mismatch this share of the training pairs on purpose.
+        noise: mismatch this share of the training pairs on purpose, or as an index says that `mispair.corrupt` wrote.
         second: the second side's .npy, where it has no words.
         features, ids: for a table, the image features (.npy) and which image each row of them is.
         columns: for a table, names of the columns image, caption, split and id.
@@ -133,8 +133,8 @@ def train(
         if data is None and config is None:
             values = {"path": "scenes", **values}
         chosen, reasons = run_config(values, config, method, model, network, options, {
-            "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "noise": noise,
-            "tune": tune,
+            "epochs": epochs, "batch_size": batch_size, "lr": lr, "device": device, "seed": seed, "tune": tune,
+            "noise": noise if noise is None or isinstance(noise, float | int) else str(noise),
         })  # fmt: skip
         chosen = as_embedded(chosen)
         for section, reason in reasons.items():

@@ -15,6 +15,7 @@ from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -271,8 +272,8 @@ def _train(files: dict[str, Any], training: dict[str, Any], folder: Path) -> Pat
     begun = run.begun
     if begun and dump_config(config, folder) != dump_config(load_config(run.config_file), folder):
         raise InputError(
-            f"{folder} already holds a run, of another configuration; audit it with: mispair audit {folder}, or choose"
-            " another folder with -o"
+            f"{folder} already holds a run, of another configuration; audit it with:"
+            f" mispair audit {in_shell(folder)}, or choose another folder with -o"
         )
     if not (begun and run.finished):
         result = train(config, folder, resume=begun, console=console)

@@ -7,6 +7,7 @@ from typing import Any
 
 from mispair.cli.options import data as data_options
 from mispair.errors import InputError
+from mispair.shell_word import in_shell
 
 
 def is_pictures(files: dict[str, Any], raw: bool = False) -> bool:
@@ -53,9 +54,10 @@ def refuse_data(target: str) -> None:
             try:
                 open_raw(config)
             except InputError as error:
-                with_features = f"mispair audit {target} --train --features images.npy"
+                with_features = f"mispair audit {in_shell(target)} --train --features images.npy"
                 raise InputError(f"{error}; or give features of them: {with_features}") from None
         raise InputError(
-            f"{target} is data, not a run: train on it and judge it with: mispair audit {target} --train; or judge it"
-            f" with a run you have: mispair audit RUN --data {target}"
+            f"{target} is data, not a run: train on it and judge it with:"
+            f" mispair audit {in_shell(target)} --train; or judge it with a run you have:"
+            f" mispair audit RUN --data {in_shell(target)}"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mispair.counted import counted, either
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdict, Verdicts
@@ -22,7 +23,7 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
     from rich.markup import escape
 
     from mispair.auditing.audit_folder import AuditFolder
-    from mispair.auditing.fixing.expectation import advise
+    from mispair.auditing.fixing.expectation import advise, advised_action
 
     if budget is not None:
         verdicts.to_csv(AuditFolder(out).look_file, look=budget)
@@ -44,9 +45,9 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
             f"The {counted(rows, 'row')} most worth a look {either(rows, 'is', 'are')} in"
             f" {escape(str(AuditFolder(out).look_file))}."
         )
-    where = escape(str(out))
-    wrong = verdicts.facts.conclusive and verdicts.facts.issues > 0
-    then = f"mispair fix {where} --action drop -o fixed" if wrong else f"mispair review {where}"
+    where = escape(in_shell(out))
+    action = advised_action(verdicts)
+    then = f"mispair review {where}" if action is None else f"mispair fix {where} --action {action} -o fixed"
     console.print(f"Next: mispair report {where}, or {then}")
 
 

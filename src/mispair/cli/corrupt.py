@@ -11,6 +11,7 @@ import typer
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.shell_word import in_shell
 
 
 @grouped
@@ -87,6 +88,8 @@ def corrupt(
         "notes": list(source.notes),
     }
     _print(facts, as_json)
+    if split == "train" and not as_json:
+        typer.echo(f"Train with these mismatches: mispair train {in_shell(data)} --noise {in_shell(output)}")
 
 
 def _kind(protocol: str, shift: int, repeat: bool) -> str:

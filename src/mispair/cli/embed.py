@@ -11,6 +11,7 @@ from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import shards as shard_options
 from mispair.cli.options.grouping import grouped
 from mispair.counted import counted
+from mispair.shell_word import in_shell
 
 
 @grouped
@@ -80,6 +81,6 @@ def embed(
 
         typer.echo(f"There is nothing to train on yet: {no_captions(Path(data))}")
         return
-    typer.echo(f"Next: mispair train {out}, or mispair audit {out} --train")
+    typer.echo(f"Next: mispair train {in_shell(out)}, or mispair audit {in_shell(out)} --train")
     if EmbeddedFolder(out).texts_file.exists() and not how.cells:
         typer.echo("(captions are read as vectors of the encoder; --texts words learns words instead)")

@@ -12,6 +12,7 @@ import typer
 from mispair.cli.options import data as data_options
 from mispair.cli.options import encoding as encode_options
 from mispair.cli.options.grouping import grouped
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.experiments.grid import Cell
@@ -110,7 +111,8 @@ def run(
     for news in failures:
         typer.echo(f"failed: {news.cell.name}: {news.text}", err=True)
     typer.echo(
-        f"{len(cells) - len(failures)} of {len(cells)} cells are finished. Table: mispair experiments table {out}"
+        f"{len(cells) - len(failures)} of {len(cells)} cells are finished."
+        f" Table: mispair experiments table {in_shell(out)}"
     )
     if failures:
         raise typer.Exit(1)

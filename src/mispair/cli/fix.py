@@ -12,6 +12,7 @@ from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.counted import counted, either
 from mispair.errors import InputError
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,7 +133,7 @@ def _fix(
     elif action == "drop" and fixed.wrong is None:
         console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
         if decisions is not None:
-            console.print(f"How many were, the review estimates: mispair review {audit} --status")
+            console.print(f"How many were, the review estimates: mispair review {in_shell(audit)} --status")
     if fixed.unjudged:
         others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
         console.print(f"{fixed.unjudged:,} more {others}.")
@@ -143,7 +144,7 @@ def _fix(
             " mispair audit RUN --data DATA"
         )
     console.print(f"Train on it: mispair train {fixed.train}")
-    console.print(f"Back again: mispair fix --undo {out} -o ORIGINAL")
+    console.print(f"Back again: mispair fix --undo {in_shell(out)} -o ORIGINAL")
 
 
 def _undo(fixed: Path, out: Path, console: Console, as_json: bool) -> None:

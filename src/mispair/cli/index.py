@@ -11,6 +11,7 @@ from mispair.cli.audit_target import is_pictures
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -80,7 +81,10 @@ def index(
             from mispair.workflows.index_encoder import build_encoder_index
 
             if data is not None:
-                raise InputError(f"with --encoder the data is the argument: mispair index {data} --encoder {encoder}")
+                raise InputError(
+                    "with --encoder the data is the argument:"
+                    f" mispair index {in_shell(data)} --encoder {in_shell(encoder)}"
+                )
             config = data_options.data_config(path=source, **described)
             manifest = build_encoder_index(config, out, Encoding(encoder), verdicts, progress)
             encoded = ""
@@ -104,7 +108,7 @@ def index(
         typer.echo(manifest.model_dump_json())
         return
     typer.echo(f"{manifest.pairs:,} pairs, {manifest.width} numbers a side, {manifest.kind}: {out}{encoded}")
-    typer.echo(f'Next: mispair search {out} "two dogs in the snow", or mispair serve {out}')
+    typer.echo(f'Next: mispair search {in_shell(out)} "two dogs in the snow", or mispair serve {in_shell(out)}')
 
 
 def _run_of(verdicts: Verdicts, audit: Path) -> Path:
@@ -113,7 +117,7 @@ def _run_of(verdicts: Verdicts, audit: Path) -> Path:
     run = run_of_audit(verdicts, audit)
     if run is None:
         why = "no run judged it" if verdicts.facts.run is None else f"its run {verdicts.facts.run} is gone"
-        raise InputError(f"{audit} is an audit and {why}: mispair index DATA --encoder basic --audit {audit}")
+        raise InputError(f"{audit} is an audit and {why}: mispair index DATA --encoder basic --audit {in_shell(audit)}")
     return run
 
 

@@ -12,6 +12,7 @@ from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.config.schema import RunConfig
@@ -24,7 +25,11 @@ def train(
     config: Path | None = typer.Option(
         None, "--config", "-c", help="A YAML file or a name such as f30k/l2rm-sgr; RUN/config.yaml repeats that run."
     ),
-    noise: float | None = typer.Option(None, help="Mismatch this share of the training pairs on purpose."),
+    noise: str | None = typer.Option(
+        None,
+        metavar="SHARE|INDEX",
+        help="Mismatch this share of the training pairs on purpose; or as an index says (.npy, mispair corrupt).",
+    ),
     out: Path | None = typer.Option(None, "--out", "-o", help="Run folder; by default a new one under runs/."),
     resume: Path | None = typer.Option(None, help="Go on with a run that was stopped or killed."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
@@ -108,7 +113,7 @@ def train(
         return
     encode_options.tell_failed(chosen.data.features, folder)
     if result.stopped:
-        console.print(f"Stopped and saved. Go on with: mispair train --resume {folder}", markup=False)
+        console.print(f"Stopped and saved. Go on with: mispair train --resume {in_shell(folder)}", markup=False)
         raise typer.Exit(130)
     if as_json:
         import json
@@ -134,4 +139,4 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
         typer.echo(words)
     typer.echo(f"Everything is in {folder}; its README.md is the model card.")
     if words is not None:
-        typer.echo(f"Next: mispair audit {folder}")
+        typer.echo(f"Next: mispair audit {in_shell(folder)}")

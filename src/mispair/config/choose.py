@@ -15,6 +15,7 @@ from mispair.config.load import load_config, merge_values, validate
 from mispair.config.schema import RunConfig
 from mispair.counted import counted
 from mispair.data import DataConfig
+from mispair.data.config import noise_values
 from mispair.data.readers.dispatch import open_pairing
 from mispair.data.scenes.boxes import REGIONS
 from mispair.errors import InputError
@@ -55,7 +56,7 @@ def configure(
     lr: float | None = None,
     device: str | None = None,
     seed: int | None = None,
-    noise: float | None = None,
+    noise: float | str | None = None,
     sets: Sequence[str] = (),
     tune: str | None = None,
 ) -> tuple[RunConfig, dict[str, str]]:
@@ -64,6 +65,7 @@ def configure(
     Args:
         data: values of the data section that were said: path, second, features, ...
         config, base: a file or values to start from instead of what the data suggests.
+        noise: share of the training pairs to mismatch, or an index that says how (.npy, mispair corrupt).
         method, model: by name ("l2rm-paper", "sgr:paper"), or values of the section.
         sets: "section.name=value", last word.
         tune: what of an encoder learns: head, lora or full; the model is then dual.
@@ -82,7 +84,7 @@ def configure(
         if choosing and base is not None:
             base = {**base, "train": {**base["train"], **_OF_TOWERS.get(tune, {})}}
     if noise is not None:
-        said.setdefault("data", {})["noise"] = {"rate": noise}
+        said.setdefault("data", {})["noise"] = noise_values(noise)
     if method is not None:
         said["method"] = method_preset(method).model_dump(mode="json") if isinstance(method, str) else dict(method)
     if model is not None:

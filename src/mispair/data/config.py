@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from mispair.errors import InputError
 from mispair.section import Section
 
 Protocol = Literal["image", "caption"]
@@ -43,6 +44,19 @@ class NoiseConfig(Section):
         if self.start is not None and self.rate:
             raise ValueError("start and rate both say where the shift begins: give one of them")
         return self
+
+
+def noise_values(said: float | str) -> dict[str, Any]:
+    """A share, in figures or words, or the path of an index; the one takes the place of the other."""
+    if isinstance(said, str) and said.lower().endswith(".npy"):
+        return {"rate": 0.0, "index": said}
+    try:
+        return {"rate": float(said), "index": None}
+    except ValueError:
+        raise InputError(
+            "the noise is a share of the training pairs such as 0.4, or an index (.npy) that mispair corrupt wrote,"
+            f" got {said!r}"
+        ) from None
 
 
 class ColumnsConfig(Section):

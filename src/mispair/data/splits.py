@@ -18,6 +18,7 @@ from mispair.data.source import Source
 from mispair.data.vocabulary import TokenStore, Vocabulary
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
+from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.encoders.tower_inputs import TowerInputs
@@ -162,7 +163,7 @@ def _no_features(config: DataConfig, source: Source) -> str:
     if source.pictures is not None:
         return (
             f"{config.path} holds pictures and no features; expected features to train or judge on, so encode them"
-            f" first: mispair embed {config.path} -o features, or give --encoder basic"
+            f" first: mispair embed {in_shell(config.path)} -o features, or give --encoder basic"
         )
     return (
         f"{config.path} has no features; expected an .npy for its {side} column, so give it with --features"

@@ -78,9 +78,11 @@ def measure(config: RunConfig) -> float:
     """Seconds a run of this configuration will take: a few steps before and after its warm-up, times their number."""
     pairing = open_pairing(config.data, "train")
     pairs, images = len(pairing.image_of_text), int(pairing.image_of_text.max()) + 1
-    warmup = config.method.warmup
+    warmup, noise = config.method.warmup, config.data.noise
+    left_out = noise.rate if noise is not None and noise.oracle else 0.0
+    of_images = images / (pairs * (1 - left_out)) if left_out < 1 else math.inf
     for steps in _STEPS:
-        limit = min(images, math.ceil(steps * config.train.batch_size * images / pairs))
+        limit = math.ceil(min(images, steps * config.train.batch_size * of_images))
         seconds = _epochs(_shortened(config, limit))
         if sum(seconds) > _LONG_ENOUGH:
             break

@@ -11,6 +11,7 @@ from mispair.errors import InputError
 from mispair.experiments.spec import MOST_SEEDS, Spec, parse_spec
 from mispair.missing_path import does_not_exist, is_missing
 from mispair.ordinary_file import read_ordinary
+from mispair.shell_word import in_shell
 
 NAME = "experiment.json"
 
@@ -38,7 +39,9 @@ def read_grid_file(out: Path) -> tuple[GridFile, Spec]:
     except (FileNotFoundError, NotADirectoryError):
         if is_missing(out):
             raise InputError(f"{does_not_exist(out)}; expected a folder of 'mispair experiments run'") from None
-        raise InputError(f"{out} holds no experiment; 'mispair experiments run SPEC -o {out}' makes one") from None
+        raise InputError(
+            f"{out} holds no experiment; 'mispair experiments run SPEC -o {in_shell(out)}' makes one"
+        ) from None
     except OSError:
         raise InputError(damaged) from None
     try:

@@ -24,6 +24,7 @@ from mispair.missing_path import does_not_exist, is_missing
 from mispair.scale.calibration import Calibrations, calibrate_counts
 from mispair.scale.frame import Frame, Yardstick
 from mispair.scale.statistics import PER_PAIR, Statistics, load_statistics, load_with_more, merge, save_statistics
+from mispair.shell_word import in_shell
 
 CALIBRATION = "calibration.npz"
 _NAME = re.compile(r"(statistics|verdicts)-(\d{5})-of-(\d{5})\.(?:npz|parquet)")
@@ -130,7 +131,9 @@ class ShardFolder:
                 raise ValueError(path)
             return calibrate_counts(whole, full, near), whole.key, int(more["of"])
         except (KeyError, TypeError, ValueError):
-            raise InputError(f"{path} is damaged; remove it and merge again: mispair merge {self.path}") from None
+            raise InputError(
+                f"{path} is damaged; remove it and merge again: mispair merge {in_shell(self.path)}"
+            ) from None
 
     def save_verdicts(self, shard: int, of: int, statistics: Statistics, p: NDArray[np.float64]) -> None:
         columns = [np.arange(statistics.start, statistics.stop), p, statistics.score]

@@ -26,6 +26,7 @@ from mispair.models.dual import Dual
 from mispair.models.own import OwnConfig
 from mispair.runtime.checkpoint import load_model
 from mispair.runtime.run_folder import RunFolder
+from mispair.shell_word import in_shell
 from mispair.version import __version__
 from mispair.workflows.export_card import export_card
 from mispair.workflows.export_towers import write_sentence_transformers, write_transformers
@@ -50,7 +51,9 @@ def export(folder: Path, out: Path, to: str) -> Path:
     begun = RunFolder(folder)
     begun.refuse_unless_begun()
     if not begun.finished:
-        raise InputError(f"{folder} is not finished; export it then, go on with: mispair train --resume {folder}")
+        raise InputError(
+            f"{folder} is not finished; export it then, go on with: mispair train --resume {in_shell(folder)}"
+        )
     run = load_run(begun)
     if "data" not in run.metrics:
         raise InputError(f"{folder}/metrics.json is damaged: it says nothing of the data; train the run again")

@@ -31,6 +31,7 @@ from mispair.runtime.run_folder import RunFolder
 from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
 from mispair.section import Section
+from mispair.shell_word import in_shell
 from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
 from mispair.workflows.other_data import like_own
 from mispair.workflows.trained_run import TrainedRun, load_run
@@ -95,7 +96,9 @@ def open_vectors(subject: Subject) -> PairVectors:
     config = subject.data
     source = open_source(config, "all")
     if source.images is None or source.text_features is None:
-        raise InputError(f"{config.path} holds no vectors of both sides; embed it first: mispair embed {config.path}")
+        raise InputError(
+            f"{config.path} holds no vectors of both sides; embed it first: mispair embed {in_shell(config.path)}"
+        )
     data = PairVectors.of_source(source, (config.features or config.path, config.second or config.path))
     return data if subject.encoder is None else _in_one_space(data, subject.encoder)
 
@@ -228,7 +231,7 @@ def subject_of(
     if not EmbeddedFolder(Path(target)).begun:
         raise InputError(
             f"{target} is no run and no folder of mispair embed, and shards are cut from vectors; embed it first:"
-            f" mispair embed {target} --shard 1/4"
+            f" mispair embed {in_shell(target)} --shard 1/4"
         )
     return Subject.of_folder(target)
 

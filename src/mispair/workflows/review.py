@@ -13,6 +13,7 @@ from mispair.reviewing.decisions import FILE, DecisionFile, merge_imported, read
 from mispair.reviewing.exchange import FORMATS, read_exchange, to_bytes
 from mispair.reviewing.identity import audit_identity
 from mispair.reviewing.session import ReviewSession
+from mispair.shell_word import in_shell
 
 
 def decisions_of(verdicts: Verdicts, path: Path) -> DecisionFile:
@@ -48,7 +49,7 @@ def review_status(audit: Path, decisions: Path | None = None) -> str:
     verdicts = Verdicts.load(audit)
     path = decisions or audit / FILE
     if not path.exists():
-        raise InputError(f"nothing was decided yet: {path} is not there; begin with: mispair review {audit}")
+        raise InputError(f"nothing was decided yet: {path} is not there; begin with: mispair review {in_shell(audit)}")
     session = ReviewSession(audit, verdicts, decisions)
     standing = session.log.standing
     estimate = session.estimate()

@@ -24,6 +24,7 @@ from mispair.scale.rematch import HERE, Where
 from mispair.scale.shard_folder import ShardFolder
 from mispair.scale.statistics import Statistics, gather, load_statistics, save_statistics
 from mispair.scale.vectors import PairVectors
+from mispair.shell_word import in_shell
 from mispair.workflows.pair_vectors import Subject, about_subject, open_vectors
 
 
@@ -60,9 +61,9 @@ class ShardJudge:
         if not self.place.calibrated:
             if path.exists():
                 self._say_of_what()
-                return f"{path} is there already. {_once_all(of)}: mispair merge {folder}"
+                return f"{path} is there already. {_once_all(of)}: mispair merge {in_shell(folder)}"
             rows = _rows(self._measure(shard, tell))
-            return f"Statistics of {rows} are in {path}. {_once_all(of)}: mispair merge {folder}"
+            return f"Statistics of {rows} are in {path}. {_once_all(of)}: mispair merge {in_shell(folder)}"
         calibrations, key, cut = self.place.load_calibration()
         if key != self.frame.key:
             raise InputError(
@@ -75,7 +76,7 @@ class ShardJudge:
         self._say_of_what()
         p = calibrations.full.p_mismatch(statistics.suspicion, statistics.crowd)
         self.place.save_verdicts(shard, of, statistics, p)
-        return f"Shard {shard} of {of} is judged. When all are: mispair merge {folder} -o audit"
+        return f"Shard {shard} of {of} is judged. When all are: mispair merge {in_shell(folder)} -o audit"
 
     def _measure(self, shard: int, tell: Tell) -> Statistics:
         statistics = gather(self.data, self.frame, tell, shard, self.of)
@@ -125,7 +126,7 @@ def merge_shards(
         rate, low, high = (f"{calibration.overall(p):.1%}" for p in (estimate.rate, estimate.low, estimate.high))
         return (
             f"{counted(of, 'shard')}, {counted(whole.pairs, 'pair')}: the estimated rate is {rate} ({low} to {high})."
-            f" Judge every shard now, with the same command once more, then: mispair merge {folder} -o audit"
+            f" Judge every shard now, with the same command once more, then: mispair merge {in_shell(folder)} -o audit"
         )
     calibrations, key, of = place.load_calibration()
     if place.shards("verdicts") != of:

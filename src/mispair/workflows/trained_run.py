@@ -26,6 +26,7 @@ from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
 from mispair.retrieval.scoring import Precision, encode_images, encode_texts, read_batches, score_grid
 from mispair.runtime.run_folder import RunFolder
+from mispair.shell_word import in_shell
 from mispair.types import Encoded
 from mispair.workflows.best_models import load_models
 from mispair.workflows.networks import Network
@@ -107,7 +108,7 @@ class TrainedRun:
             return None
         return (
             f"{self.folder} is not finished: {len(self.history)} of {self.config.train.epochs} epochs; these are the "
-            f"networks of its best epoch so far (go on with: mispair train --resume {self.folder})"
+            f"networks of its best epoch so far (go on with: mispair train --resume {in_shell(self.folder)})"
         )
 
     def open_split(self, split: str, data: DataConfig | None = None) -> PairData:
@@ -213,7 +214,7 @@ def load_run(
     if not run.model_file.exists():
         raise InputError(
             f"{run.path} has no model yet: it was stopped before its first epoch was done; go on with: "
-            f"mispair train --resume {run.path}"
+            f"mispair train --resume {in_shell(run.path)}"
         )
     models, about = load_models(run, config, network, device)
     vocabulary = run.vocabulary

@@ -9,7 +9,7 @@ import pytest
 
 from mispair.auditing.facts import RematchTrial
 from mispair.auditing.fixing.actions import plan_fix
-from mispair.auditing.fixing.expectation import Expectation, advise, expect, recommended
+from mispair.auditing.fixing.expectation import Expectation, advise, advised_action, expect, recommended
 from mispair.auditing.verdicts import Verdicts
 from tests.report.samples import audit_of
 
@@ -41,6 +41,13 @@ def test_rematching_by_hand() -> None:
 def test_the_better_action_is_recommended() -> None:
     assert advise(tried(0.2)).endswith("Recommended: --action drop.")
     assert advise(tried(1.0)).endswith("Recommended: --action rematch.")
+
+
+def test_the_command_named_next_takes_the_action_that_was_recommended() -> None:
+    assert [advised_action(tried(true)) for true in (0.2, 1.0, None)] == ["drop", "rematch", "drop"]
+    assert advised_action(tried(1.0, conclusive=False)) is None
+    verdicts = tried(1.0)
+    assert advised_action(Verdicts(verdicts.table, replace(verdicts.facts, issues=0))) is None
 
 
 def test_a_few_captions_that_do_not_fit_are_not_recommended_because_the_set_is_large() -> None:

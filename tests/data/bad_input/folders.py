@@ -33,6 +33,18 @@ def table_compressed(folder: Path) -> list[object]:
     return ["check", folder / "pairs.csv.gz"]
 
 
+@case("pairs.xlsx", "spreadsheet", "save it as .csv")
+def spreadsheet(folder: Path) -> list[object]:
+    (folder / "pairs.xlsx").write_bytes(b"PK\x03\x04")
+    return ["check", folder / "pairs.xlsx"]
+
+
+@case("vectors.npz", "archive of 'arr_0'", "numpy.save")
+def archive_of_arrays_as_data(folder: Path) -> list[object]:
+    np.savez(folder / "vectors.npz", np.zeros((30, 4)))
+    return ["audit", "--embeddings", folder / "vectors.npz", folder / "vectors.npz", "-o", folder / "audit"]
+
+
 @case("captions.txt", "rename it to what it is")
 def table_called_txt(folder: Path) -> list[object]:
     return ["check", write_lines(folder / "captions.txt", ["image,caption", "a.jpg,a dog"])]

@@ -124,8 +124,10 @@ def test_splits_in_order_and_imram_names(tmp_path: Path) -> None:
 
 
 def test_a_missing_split_lists_those_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="this folder has train"):
+    with pytest.raises(InputError, match="this folder has train$"):
         open_precomp(precomp(tmp_path), "test")
+    with pytest.raises(InputError, match="has train; take some images of train for it, with their captions$"):
+        open_precomp(tmp_path, "dev")
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def advise(verdicts: Verdicts, *, threshold: float = 0.5, min_weight: float = 0.
         # The rate counts what no single pair shows: of 300 pairs with a probability of .1 each, 30 are wrong.
         return f"{said} {facts.rate:.1%} may be wrong all the same, but this model cannot say which."
     limits = {"threshold": threshold, "min_weight": min_weight, "min_gain": min_gain}
-    drop, rematch = (expect(verdicts, plan_fix(verdicts, action, **limits)) for action in ("drop", "rematch"))
+    drop, rematch = _both(verdicts, **limits)
     if drop.wrong is None:
         return "What an action would leave cannot be told, since this model cannot tell how many are mismatched."
     said = f"If the mismatched pairs are dropped, {drop.wrong:.1%} of the others are expected to be wrong"
@@ -69,6 +69,18 @@ def advise(verdicts: Verdicts, *, threshold: float = 0.5, min_weight: float = 0.
     fit = f"about {rematch.true:.0%} of the {rematch.replaced:,} new captions fit"
     said += f"; if they are rematched, {rematch.wrong:.1%} ({fit})"
     return f"{said}. Recommended: --action {recommended(drop, rematch)}."
+
+
+def _both(verdicts: Verdicts, **limits: float) -> tuple[Expectation, Expectation]:
+    drop, rematch = (expect(verdicts, plan_fix(verdicts, action, **limits)) for action in ("drop", "rematch"))
+    return drop, rematch
+
+
+def advised_action(verdicts: Verdicts) -> str | None:
+    """The action that `advise` recommends; None where it recommends none, so that pairs are to be looked at."""
+    if not verdicts.facts.conclusive or verdicts.facts.issues == 0:
+        return None
+    return recommended(*_both(verdicts))
 
 
 def share_of_fitting(verdicts: Verdicts) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mispair.data.config import DataConfig
+from mispair.data.files.npy import read_header
 from mispair.data.files.rows import TABLES
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.arrays import TwoArrays
@@ -46,6 +47,8 @@ READERS: tuple[Reader, ...] = (
     FlickrTokens(),
     PictureFiles(),  # last: nearly every folder above has pictures below it
 )
+_ARRAYS = (".pt", ".pth", ".npz", ".pkl", ".pickle")  # other ways to save arrays
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
 def list_data_splits(config: DataConfig) -> list[str]:
@@ -119,6 +122,10 @@ def reader_of(config: DataConfig) -> Reader:
             f"{path} has an ending that says nothing; expected a table ({', '.join(TABLES)}) or Flickr's .token.txt, so"
             " rename it to what it is"
         )
+    if path.suffix.lower() in _ARRAYS:
+        read_header(path, "a .npy, a table or a folder")  # says what it is instead, and what to save
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise InputError(f"{path} is a spreadsheet's own file; expected a table of text, so save it as .csv in UTF-8")
     raise InputError(
         f"{path} is nothing mispair reads; expected a folder, a table"
         f" ({', '.join(TABLES)}), a .tar, a .json or .token of captions, or an .npy"

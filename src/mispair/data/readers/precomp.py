@@ -131,7 +131,8 @@ def _find_features(folder: Path, split: str) -> Path:
             return path
     splits = list_splits(folder)
     there = f"this folder has {', '.join(splits)}" if splits else "this folder has no *_ims.npy at all"
-    raise InputError(f"{folder} has no {split}_ims.npy; expected the image features of {split}, but {there}")
+    some = "; take some images of train for it, with their captions" if split == "dev" and "train" in splits else ""
+    raise InputError(f"{folder} has no {split}_ims.npy; expected the image features of {split}, but {there}{some}")
 
 
 def _read_ids(

@@ -6,6 +6,7 @@ from mispair.auditing.fixing.expectation import advise
 from mispair.auditing.verdicts import Verdicts, issues_sentence, left_out_sentence, rate_sentence
 from mispair.counted import counted
 from mispair.rate_words import training_rate_words
+from mispair.shell_word import in_shell
 from mispair.workflows.report.pairs import JudgedPairs
 from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls
 
@@ -30,13 +31,13 @@ def _how_many(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs
     words = training_rate_words(run.summary)
     if judged is None:
         said = f"Training with {run.config.method.name} has judged no single pair{'' if run.summary else ' so far'};"
-        return f"{said} mispair audit {run.path} judges each.{'' if words is None else f' {words}'}"
+        return f"{said} mispair audit {in_shell(run.path)} judges each.{'' if words is None else f' {words}'}"
     called = sum(pair.flagged for pair in judged.pairs)
     if words is None:
         words = f"Training treated {called:,} of {len(judged.pairs):,} pairs as mismatched."
     elif "conclusive" in run.summary:  # the estimate is said, and that an audit is believed above it
-        return f"{words} mispair audit {run.path} judges every pair."
-    return f"{words} How many are, an audit estimates (mispair audit {run.path})."
+        return f"{words} mispair audit {in_shell(run.path)} judges every pair."
+    return f"{words} How many are, an audit estimates (mispair audit {in_shell(run.path)})."
 
 
 def _what_instead(audit: Verdicts | None, judged: JudgedPairs | None) -> str:

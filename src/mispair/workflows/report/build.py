@@ -21,6 +21,7 @@ from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
 from mispair.report.content import DamageKind, ReportPage
 from mispair.runtime.run_folder import SPLITS
+from mispair.shell_word import in_shell
 from mispair.workflows.report import training
 from mispair.workflows.report.answer import answer
 from mispair.workflows.report.evidence import evidence
@@ -211,7 +212,7 @@ def _judged_by_run(
     if run is None or data is None:
         return None
     judged = judged_by_run(run, loaded, data)
-    audit = f"'mispair audit {run.path} -o audit'"
+    audit = f"'mispair audit {in_shell(run.path)} -o audit'"
     if judged is None:
         missing.append(f"Judged pairs: {run.config.method.name} has kept no split; {audit} judges them.")
     else:

@@ -57,7 +57,10 @@ class TableWriter:
             words.insert(1, str(out / Path(config.second).name))
         images = config.images
         if images is None and not pictures_beside(config) and table_columns(path, config).picture is None:
-            images = where_found(open_pairing(config, "all").pictures, path.parent)
+            pictures = open_pairing(config, "all").pictures
+            images = where_found(pictures, path.parent)
+            if pictures is None and features_path(config, path) is None and config.second is None:
+                images = "PICTURES"  # judged by vectors that somebody brought along: training needs what they were of
         return words + reading_options(config.model_copy(update={"features": None}), images=images)
 
 
