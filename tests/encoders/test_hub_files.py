@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -52,6 +54,38 @@ def test_what_is_refused_and_why(tmp_path: Path):
     (folder / "model.safetensors").write_bytes(b"damaged")
     with pytest.raises(InputError, match="cannot be loaded"):
         images(open_encoder(str(folder)), "vector")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("tokenizer.json", b"[" * 100_000, r"is damaged: .*tokenizer.json is not JSON; download it again"),
+        ("tokenizer.json", b"\xff", r"is damaged: .*tokenizer.json is not JSON"),
+        (
+            "model.safetensors",
+            b"x" * 50,
+            r"cannot be loaded \(.*\); if its files are damaged, download or save it again",
+        ),
+        ("preprocessor_config.json", b"{}", r"cannot encode pictures \(.*224.*\); if its files are damaged"),
+    ],
+)
+def test_a_damaged_file_is_said_without_names_of_exceptions(
+    folder, tmp_path: Path, file: str, content: bytes, said: str
+):
+    shutil.copytree(folder("clip"), tmp_path / "clip")
+    (tmp_path / "clip" / file).write_bytes(content)
+    with pytest.raises(InputError, match=said) as error:
+        images(open_encoder(str(tmp_path / "clip")), "vector")
+    assert not re.search("[a-z]Error", str(error.value))
+
+
+def test_a_configuration_that_does_not_fit_is_said(folder, tmp_path: Path):
+    shutil.copytree(folder("clip"), tmp_path / "clip")
+    config = json.loads((tmp_path / "clip/config.json").read_text())
+    config["vision_config"]["patch_size"] = 0
+    (tmp_path / "clip/config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match=r"cannot be loaded \(.*zero.*\); if its files are damaged"):
+        open_encoder(str(tmp_path / "clip"))
 
 
 def test_offline_names_what_is_missing_and_where_to_put_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

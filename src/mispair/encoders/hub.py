@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.encoders.library_errors import explained
 from mispair.encoders.protocol import EncoderOutput
 from mispair.encoders.sentences import Pooling, read_pooling
-from mispair.encoders.weights import PICTURE_FAMILIES, REMEDY, Weights
+from mispair.encoders.weights import PICTURE_FAMILIES, Weights
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,15 +42,15 @@ class HubEncoder:
         self.family, self._cells = weights.family, cells
         self._precision = _resolve(precision, device)
         self.joint = self.family in _DUAL
-        with _explained(name):
-            self._config = self._load("AutoConfig")
         self.side = 0
         self.images: Mapping[str, tuple[int, ...]] = {}
         self.texts: Mapping[str, tuple[int, ...]] = {}
-        if self.family in PICTURE_FAMILIES:
-            self._describe_images()
-        if self.family not in ("dinov2", "dinov2_with_registers"):
-            self._describe_texts()
+        with explained(name):
+            self._config = self._load("AutoConfig")
+            if self.family in PICTURE_FAMILIES:
+                self._describe_images()
+            if self.family not in ("dinov2", "dinov2_with_registers"):
+                self._describe_texts()
         about = f"{weights.fingerprint()}\0{self._precision}\0version 1"
         self.fingerprint = hashlib.sha256(about.encode()).hexdigest()
 
@@ -67,7 +68,7 @@ class HubEncoder:
     def encode_images(self, prepared: NDArray[Any], outputs: Sequence[str]) -> dict[str, EncoderOutput]:
         import torch
 
-        with torch.inference_mode(), self._products():
+        with explained(self.name, "encode pictures"), torch.inference_mode(), self._products():
             pixels = torch.from_numpy(np.ascontiguousarray(prepared)).to(self._device)
             pooled, patches, grids = self._see(pixels)
             made: dict[str, EncoderOutput] = {}
@@ -81,12 +82,12 @@ class HubEncoder:
         import torch
 
         siglip = self.fills_with_padding
-        words = self.tokenizer(
-            self.cleaned(texts), padding="max_length" if siglip else True, truncation=True,
-            max_length=self.most_tokens, return_tensors="pt",
-        ).to(self._device)  # fmt: skip
         made: dict[str, EncoderOutput] = {}
-        with torch.inference_mode(), self._products():
+        with explained(self.name, "encode texts"), torch.inference_mode(), self._products():
+            words = self.tokenizer(
+                self.cleaned(texts), padding="max_length" if siglip else True, truncation=True,
+                max_length=self.most_tokens, return_tensors="pt",
+            ).to(self._device)  # fmt: skip
             vectors, tokens = self.read(self._model, dict(words))
             if "vector" in outputs:
                 made["vector"] = EncoderOutput(_array(vectors))
@@ -113,7 +114,7 @@ class HubEncoder:
         """The model anew, in full precision, on the processor: what learns from it changes nothing here."""
         import torch
 
-        with _explained(self.name):
+        with explained(self.name):
             return self._load("AutoModel", use_safetensors=True, dtype=torch.float32)
 
     def see(self, model: Any, pixels: Tensor) -> Any:
@@ -230,18 +231,18 @@ class HubEncoder:
 
     @cached_property
     def _model(self) -> Any:
-        with _explained(self.name):
+        with explained(self.name):
             model = self._load("AutoModel", use_safetensors=True, dtype=self._dtype)
         return model.to(self._device).requires_grad_(False).eval()
 
     @cached_property
     def processor(self) -> Any:
-        with _explained(self.name):
+        with explained(self.name):
             return self._load("AutoImageProcessor", backend="pil")
 
     @cached_property
     def tokenizer(self) -> Any:
-        with _explained(self.name):
+        with explained(self.name):
             return self._load("AutoTokenizer")
 
     def _load(self, kind: str, **options: Any) -> Any:
@@ -251,36 +252,6 @@ class HubEncoder:
         return maker.from_pretrained(
             str(self.weights.folder), local_files_only=True, trust_remote_code=False, **options
         )
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Whatever goes wrong while loading becomes one sentence."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        _refuse_broken_torchvision()
-        if isinstance(error, ModuleNotFoundError) and error.name == "transformers":
-            raise InputError(f"the encoder '{name}' needs the extra 'hub', so try: {REMEDY}") from None
-        first = str(error).strip().split("\n")[0][:300]
-        raise InputError(f"the encoder '{name}' cannot be loaded ({type(error).__name__}: {first})") from error
-
-
-def _refuse_broken_torchvision() -> None:
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("torchvision") is None:
-        return
-    try:
-        import_module("torchvision")
-    except Exception as error:  # noqa: BLE001  a library of another torch can fail in any way
-        raise InputError(
-            f"torchvision is installed but does not work with this torch ({str(error)[:80]}), and breaks transformers; "
-            "mispair does not need it, so try: pip uninstall torchvision"
-        ) from None
 
 
 def _resolve(precision: str, device: str) -> str:

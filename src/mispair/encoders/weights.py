@@ -31,6 +31,7 @@ _DATA = (
     "1_Pooling/config.json",
     "model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors",
 )  # fmt: skip
+_MOST_JSON = 256 << 20  # bytes; a tokenizer of many languages has 35 million
 PICTURE_FAMILIES = ("clip", "siglip", "siglip2", "dinov2", "dinov2_with_registers")
 _TEXT_FAMILIES = ("clip", "siglip", "siglip2", "bert", "distilbert", "mpnet", "roberta", "xlm-roberta")
 FAMILIES = tuple(dict.fromkeys(PICTURE_FAMILIES + _TEXT_FAMILIES))
@@ -115,6 +116,9 @@ def _checked(folder: Path, name: str, revision: str) -> Weights:
                 f"the encoder '{name}' wants to run its own code (auto_map in {file}), which mispair never does; "
                 "choose a model that transformers knows by itself"
             )
+    for file in _present(folder):
+        if file.endswith(".json"):
+            _json(folder / file, name)  # the library would say of a damaged one what its parser says
     family = str(config.get("model_type", ""))
     if family not in FAMILIES:
         raise InputError(
@@ -154,7 +158,7 @@ def _present(folder: Path) -> list[str]:
 
 def _json(path: Path, name: str) -> dict[str, Any]:
     try:
-        content = json.loads(read_ordinary(path))
+        content = json.loads(read_ordinary(path, _MOST_JSON))
     except FileNotFoundError:
         raise InputError(f"the encoder '{name}' is incomplete: put {path.name} into {path.parent}") from None
     except (OSError, ValueError, RecursionError):

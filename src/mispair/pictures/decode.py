@@ -5,15 +5,20 @@ Nothing in here raises because of what a file holds: every way a file can be wro
 
 from __future__ import annotations
 
+import ctypes
 import io
 import os
 import stat
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from mispair.pictures.rgb import as_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image, Transpose
@@ -22,6 +27,8 @@ MOST_BYTES = 256 << 20
 MOST_PIXELS = (
     120_000_000  # above nearly every camera's; a file of a few kilobytes can claim far more and fill the memory
 )
+_MANY_PIXELS = 30_000_000  # 120 MB as Pillow holds them
+_LARGE = threading.Lock()  # held by the thread that decodes a picture of more
 FORMATS = {  # as Pillow calls them -> how their files end
     "JPEG": (".jpg", ".jpeg", ".jfif"), "PNG": (".png",), "WEBP": (".webp",), "GIF": (".gif",), "BMP": (".bmp",),
     "TIFF": (".tif", ".tiff"), "PPM": (".ppm",), "AVIF": (".avif",),
@@ -68,8 +75,9 @@ def formats() -> tuple[str, ...]:
 def decode(data: bytes, side: int = 0) -> Image | Broken:
     """The picture in `data`: RGB, upright by its EXIF tag, the first frame, on white where it is transparent.
 
-    `side`: a JPEG may be decoded at a fraction of its size (1/2, 1/4, 1/8) as long as both sides stay at least this
-    many pixels; 0 decodes it whole. 16-bit pictures are scaled to 8 bits, not cut off.
+    `side`: a JPEG, and any picture of many pixels, may come at a fraction of its size (1/2, 1/4, 1/8) as long as both
+    sides stay at least this many pixels; 0 decodes it whole. 16-bit pictures are scaled to 8 bits, not cut off.
+    Of several threads one at a time decodes a picture of many pixels.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -89,20 +97,43 @@ def decode(data: bytes, side: int = 0) -> Image | Broken:
         width, height = picture.size
         if width * height > MOST_PIXELS:
             return Broken(f"too large: {width:,} x {height:,} pixels, at most {MOST_PIXELS // 1_000_000} million")
+        whole = bool(picture.info.get("progressive"))  # a JPEG of which all is held before any of it is a picture
         if side:
             picture.draft(None, (side, side))
-        return upright(picture)
+        if not _is_large((width, height) if whole else picture.size):
+            return upright(picture, side)
+        with _LARGE:
+            try:
+                made = upright(picture, side)
+                if made is not picture:
+                    picture.close()
+                return made
+            finally:
+                _give_back()
     except MemoryError:
         return Broken("too large for the memory of this machine")
     except Exception as error:  # noqa: BLE001  so can its body
         return _damaged(error)
 
 
-def upright(picture: Image) -> Image:
-    """An opened picture as RGB, upright by its EXIF tag, on white where it is transparent."""
+def _is_large(size: tuple[int, int]) -> bool:
+    return size[0] * size[1] > _MANY_PIXELS
+
+
+def _give_back() -> None:
+    """Give freed memory back to the system: glibc keeps it for the thread that freed it, and there are many threads."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
+def upright(picture: Image, side: int = 0) -> Image:
+    """An opened picture as RGB, upright by its EXIF tag, on white where it is transparent; `side` as for `decode`."""
     turn = _orientation(picture)
+    factors = (8, 4, 2) if side and _is_large(picture.size) else ()
+    factor = next((factor for factor in factors if min(picture.size) // factor >= side), 1)
     picture.load()
-    plain = _rgb(picture)
+    plain = as_rgb(picture, factor)
     return plain if turn is None else plain.transpose(turn)
 
 
@@ -115,37 +146,6 @@ def quiet() -> Iterator[None]:
         warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # `decode` counts pixels itself
         warnings.filterwarnings("ignore", module=r"PIL\.")
         yield
-
-
-def _rgb(picture: Image) -> Image:
-    from PIL import Image
-
-    mode = picture.mode
-    if mode == "RGB" and "transparency" not in picture.info:
-        return picture
-    if mode.startswith("I") or mode == "F":
-        return _eight_bits(picture).convert("RGB")
-    if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
-        layer = picture.convert("RGBA")
-        ground = Image.new("RGBA", layer.size, (255, 255, 255, 255))
-        return Image.alpha_composite(ground, layer).convert("RGB")
-    return picture.convert("RGB")
-
-
-def _eight_bits(picture: Image) -> Image:
-    """Wide grey values scaled to 0..255: Pillow's own conversion would cut everything above 255 to white."""
-    import numpy as np
-    from PIL import Image
-
-    values = np.nan_to_num(np.asarray(picture).astype(np.float32), posinf=0.0, neginf=0.0)
-    peak = float(values.max(initial=0.0))
-    if picture.mode.startswith("I;16") or 255.0 < peak <= 65535.0:
-        full = 65535.0
-    elif picture.mode == "F" and peak <= 1.0:
-        full = 1.0
-    else:
-        full = max(peak, 255.0)
-    return Image.fromarray(np.clip(np.rint(values * (255.0 / full)), 0, 255).astype(np.uint8))
 
 
 def _orientation(picture: Image) -> Transpose | None:

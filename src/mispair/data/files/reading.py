@@ -49,8 +49,9 @@ def reading(file: Path, what: str) -> Iterator[None]:
     except NotADirectoryError:
         raise InputError(f"{file} lies under something that is not a folder; expected {what}, check the path") from None
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InputError(f"{file} cannot be read ({reason}); expected {what}") from None
+        if error.strerror is None:  # not the system's: Arrow's, of bytes that are not what they should be
+            raise InputError(f"{file} is damaged; expected {what}, so copy it again or write it again") from None
+        raise InputError(f"{file} cannot be read ({error.strerror}); expected {what}") from None
     except ValueError as error:
         if "null" not in str(error):  # a NUL inside a path is the only ValueError that opening can raise
             raise
