@@ -11,7 +11,6 @@ from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import shards as shard_options
 from mispair.cli.options.grouping import grouped
 from mispair.counted import counted
-from mispair.shell_word import in_shell
 
 
 @grouped
@@ -45,6 +44,7 @@ def embed(
 
     from mispair.cli.progress import ProgressLine
     from mispair.data.embedded_folder import EmbeddedFolder
+    from mispair.shell_word import in_shell
     from mispair.workflows.embed_folder import embed as embed_data
     from mispair.workflows.shards import parse_shard
 
