@@ -138,5 +138,6 @@ def _refuse_widths(a: Tensor, b: Tensor) -> None:
     if a.shape[1] != b.shape[1]:
         raise InputError(
             f"image embeddings have width {a.shape[1]} and text embeddings {b.shape[1]}; expected one space for both,"
-            " so take both from one model such as CLIP, or train one: mispair audit DATA --train"
+            " so take both from one model such as CLIP, of what mispair embed wrote joint.npy and texts.npy, or train"
+            " one: mispair audit DATA --train"
         )

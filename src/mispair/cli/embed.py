@@ -81,6 +81,8 @@ def embed(
 
         typer.echo(f"There is nothing to train on yet: {no_captions(Path(data))}")
         return
-    typer.echo(f"Next: mispair train {in_shell(out)}, or mispair audit {in_shell(out)} --train")
+    judged = f"mispair audit {in_shell(out)}"
+    at_once = f"{judged}, " if EmbeddedFolder(out).joint_file.exists() else ""
+    typer.echo(f"Next: {at_once}mispair train {in_shell(out)}, or {judged} --train")
     if EmbeddedFolder(out).texts_file.exists() and not how.cells:
         typer.echo("(captions are read as vectors of the encoder; --texts words learns words instead)")
