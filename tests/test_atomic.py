@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,21 @@ def test_a_full_disk_says_what_is_there(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match="what was there before is intact; free some space and go on"):
         write_text(tmp_path / "a.txt", "new", "go on with --resume")
     assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    """Whoever is root may rename over /dev/null, and then no program of the machine has one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "out").symlink_to(pipe)
+    for name in ("pipe", "out"):
+        with pytest.raises(InputError, match=rf"{name} is a device or a pipe, which a file would replace"):
+            write_text(tmp_path / name, "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pipe"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    (tmp_path / "later").symlink_to("nowhere")
+    write_text(tmp_path / "later", "x")
+    assert (tmp_path / "later").read_text() == "x"
 
 
 def test_a_probe_of_a_killed_process_goes_with_the_next(tmp_path: Path) -> None:

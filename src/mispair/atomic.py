@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ def write_atomically(path: Path, write: Callable[[Path], object], remedy: str = 
     Raises InputError where that fails; whatever was at `path` is then as it was. `remedy` says what to do about a full
     disk, after freeing some space.
     """
+    _refuse_special(path)
     temporary = temporary_beside(path)
     try:
         make_folder(path.parent)
@@ -47,6 +49,17 @@ def write_atomically(path: Path, write: Callable[[Path], object], remedy: str = 
     except BaseException:  # a second Ctrl-C, or a defect in `write`
         remove_quietly(temporary)
         raise
+
+
+def _refuse_special(path: Path) -> None:
+    """A device is no place for a file: whoever may write beside it would have it replaced, for all of the machine."""
+    try:
+        mode = os.stat(path).st_mode  # of what a link leads to, as /dev/stdout does
+    except OSError:
+        return
+    special = not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    if special or os.path.dirname(os.path.abspath(path)) == "/dev":
+        raise InputError(f"{path} is a device or a pipe, which a file would replace; choose the name of a file")
 
 
 def write_text(path: Path, text: str, remedy: str = "run the command again") -> None:

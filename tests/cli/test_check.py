@@ -131,7 +131,13 @@ def test_one_caption_several_times_for_one_image_is_not_many_images(tmp_path: Pa
     lines = captions(35)
     lines[:5] = ["the same"] * 5
     write_lines(precomp(tmp_path) / "train_caps.txt", lines)
-    assert set(findings(mispair("check", tmp_path, "--json"))) == {"duplicate captions", "no dev split"}
+    found = findings(mispair("check", tmp_path, "--json"))
+    assert set(found) == {"duplicate captions", "no dev split"}
+    assert found["duplicate captions"]["text"].endswith("repeat an earlier one of the same image; is that meant?")
+    lines[5] = "the same"
+    write_lines(tmp_path / "train_caps.txt", lines)
+    text = findings(mispair("check", tmp_path, "--json"))["duplicate captions"]["text"]
+    assert text.endswith("repeat an earlier one (4 of the same image); is that meant?")
 
 
 def test_bytes_that_are_not_utf8(tmp_path: Path, mispair: Run) -> None:

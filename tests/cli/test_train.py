@@ -208,6 +208,8 @@ def test_places_that_cannot_be_written_get_one_sentence(tmp_path, monkeypatch, c
         error = capsys.readouterr().err
         assert stopped.value.code == 2, (arguments, error)
         assert "mispair: " in error, (arguments, error)
+        if arguments[0] == "train" and "-o" in arguments:
+            assert "; choose another" in error, (arguments, error)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

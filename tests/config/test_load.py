@@ -168,3 +168,12 @@ def test_odd_values_get_one_short_sentence(assignment, sentence):
     with pytest.raises(InputError, match=sentence) as error:
         load_config(None, [assignment])
     assert len(str(error.value)) < 400
+
+
+def test_a_path_in_the_home_folder_is_written_as_in_a_shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    path = tmp_path / "home.yaml"
+    path.write_text("data: {path: ~/pairs.csv, images: ~/photos, features: here/~/x.npy}\n")
+    data = load_config(path).data
+    assert (data.path, data.images) == ("/home/somebody/pairs.csv", "/home/somebody/photos")
+    assert data.features == "here/~/x.npy"

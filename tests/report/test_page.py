@@ -129,7 +129,7 @@ def test_without_pictures_no_tile_stands_for_one():
 
 def test_sides_that_are_no_images_and_texts_are_called_by_their_names():
     page = render(replace(full_page(), sides=("recipe", "sound")))
-    assert "61 of 100 recipes have their own sound in first place" in page
+    assert "61% of the recipes have their own sound in first place" in page
 
 
 def test_the_sentence_about_the_mass_is_that_of_the_chart():

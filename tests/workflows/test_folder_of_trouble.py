@@ -131,6 +131,7 @@ def test_what_is_left_out_is_listed_beside_the_result(here: Path, mispair: Run, 
         assert "no row in features.npy (first 'half.png': truncated; all are listed in" in ran.err.replace("\n", " ")
     if name == "embed":
         assert pq.read_table("out/pairs.parquet").num_rows == 98
+        assert "Next: mispair audit out, mispair train out, or mispair audit out --train\n" in ran.out
 
 
 def test_a_table_that_is_mended_stays_in_its_own_format(here: Path, mispair: Run) -> None:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mispair.auditing.calibration import refuse_few
 from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.embeddings import GivenPairs, arrays_as_data, centre, equal_rows, fold_repeats, unit_vectors
 from mispair.auditing.facts import Origin
@@ -113,6 +114,7 @@ def _judge(
     a: Tensor, b: Tensor, table: PairTable, data: Origin | None, tell: Tell, seen: Tensor | None = None
 ) -> Verdicts:
     """Images (I, d) and texts (M, d) of one space; which images are alike by `seen` (I, F) where there is more."""
+    refuse_few(len(table))  # before: one row is the same as all others
     a, b = centre(a, "image embeddings"), centre(b, "text embeddings")
     alike = a if seen is None else centre(seen, "image features")
     neighbours = Neighbours(
@@ -138,5 +140,6 @@ def _refuse_widths(a: Tensor, b: Tensor) -> None:
     if a.shape[1] != b.shape[1]:
         raise InputError(
             f"image embeddings have width {a.shape[1]} and text embeddings {b.shape[1]}; expected one space for both,"
-            " so take both from one model such as CLIP, or train one: mispair audit DATA --train"
+            " so take both from one model such as CLIP, of what mispair embed wrote joint.npy and texts.npy, or train"
+            " one: mispair audit DATA --train"
         )

@@ -92,9 +92,11 @@ def main() -> None:
         _discard_output()  # `mispair ... | head` closed the pipe: nobody reads any more
         sys.exit(141)
     except OSError as error:
+        why = error.strerror or error
         if error.filename is None:
             _discard_output()
-        _fail(f"{error.filename or 'the output'} cannot be used: {error.strerror or error}")
+            _fail(f"the output cannot be used: {why}")
+        _fail(f"{error.filename} cannot be used: {why}; choose another place or name")
     except MemoryError:
         _fail("the memory is full; use a smaller model, smaller batches or less data")
 

@@ -15,7 +15,6 @@ from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
-from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -264,6 +263,7 @@ def _train(files: dict[str, Any], training: dict[str, Any], folder: Path) -> Pat
     from mispair.config.load import dump_config, load_config
     from mispair.runtime.engine import leads
     from mispair.runtime.run_folder import RunFolder
+    from mispair.shell_word import in_shell
     from mispair.workflows.train import train
 
     run = RunFolder(folder)

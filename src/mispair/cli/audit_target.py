@@ -7,7 +7,6 @@ from typing import Any
 
 from mispair.cli.options import data as data_options
 from mispair.errors import InputError
-from mispair.shell_word import in_shell
 
 
 def is_pictures(files: dict[str, Any], raw: bool = False) -> bool:
@@ -38,6 +37,7 @@ def refuse_data(target: str) -> None:
     from mispair.data.files.tar_names import is_tar_pattern
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
+    from mispair.shell_word import in_shell
     from mispair.workflows.embed import neither_pictures_nor_features, open_raw
 
     if RunFolder(Path(target)).begun:

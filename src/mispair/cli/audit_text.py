@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mispair.counted import counted, either
-from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdict, Verdicts
@@ -24,6 +23,7 @@ def print_verdicts(verdicts: Verdicts, out: Path, budget: int | None, as_json: b
 
     from mispair.auditing.audit_folder import AuditFolder
     from mispair.auditing.fixing.expectation import advise, advised_action
+    from mispair.shell_word import in_shell
 
     if budget is not None:
         verdicts.to_csv(AuditFolder(out).look_file, look=budget)

@@ -11,7 +11,6 @@ import typer
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
-from mispair.shell_word import in_shell
 
 
 @grouped
@@ -46,6 +45,7 @@ def corrupt(
     from mispair.atomic import write_atomically
     from mispair.data.noise import make_index, write_index
     from mispair.data.readers.dispatch import given_pairs, open_pairing
+    from mispair.shell_word import in_shell
 
     kind = _kind(protocol, shift, repeat)
     noise: dict[str, Any] = {"rate": _share(rate), "seed": seed, "shift": shift, "start": start, "repeat": repeat}

@@ -11,7 +11,6 @@ from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import shards as shard_options
 from mispair.cli.options.grouping import grouped
 from mispair.counted import counted
-from mispair.shell_word import in_shell
 
 
 @grouped
@@ -45,6 +44,7 @@ def embed(
 
     from mispair.cli.progress import ProgressLine
     from mispair.data.embedded_folder import EmbeddedFolder
+    from mispair.shell_word import in_shell
     from mispair.workflows.embed_folder import embed as embed_data
     from mispair.workflows.shards import parse_shard
 
@@ -81,6 +81,8 @@ def embed(
 
         typer.echo(f"There is nothing to train on yet: {no_captions(Path(data))}")
         return
-    typer.echo(f"Next: mispair train {in_shell(out)}, or mispair audit {in_shell(out)} --train")
+    judged = f"mispair audit {in_shell(out)}"
+    at_once = f"{judged}, " if EmbeddedFolder(out).joint_file.exists() else ""
+    typer.echo(f"Next: {at_once}mispair train {in_shell(out)}, or {judged} --train")
     if EmbeddedFolder(out).texts_file.exists() and not how.cells:
         typer.echo("(captions are read as vectors of the encoder; --texts words learns words instead)")

@@ -12,7 +12,6 @@ import typer
 from mispair.cli.options import data as data_options
 from mispair.cli.options import encoding as encode_options
 from mispair.cli.options.grouping import grouped
-from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.experiments.grid import Cell
@@ -80,6 +79,7 @@ def run(
     from mispair.experiments.encode_first import refuse_missing_data
     from mispair.experiments.run import plan_experiment, run_plan
     from mispair.experiments.spec import load_spec
+    from mispair.shell_word import in_shell
 
     refuse_missing_data(data)
     if load_spec(spec)[0].compares == "detectors":

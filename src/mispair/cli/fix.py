@@ -12,7 +12,6 @@ from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.counted import counted, either
 from mispair.errors import InputError
-from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,6 +81,7 @@ def _fix(
     from mispair.auditing.fixing.expectation import advise
     from mispair.auditing.verdicts import Verdicts
     from mispair.reviewing.decisions import FILE
+    from mispair.shell_word import in_shell
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")

@@ -11,7 +11,6 @@ from mispair.cli.audit_target import is_pictures
 from mispair.cli.options import data as data_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
-from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -61,6 +60,7 @@ def index(
     from mispair.auditing.audit_folder import AuditFolder
     from mispair.auditing.verdicts import Verdicts
     from mispair.cli.progress import ProgressLine
+    from mispair.shell_word import in_shell
 
     described = table.section() | pictures.section()
     source = sources[0]
@@ -112,6 +112,7 @@ def index(
 
 
 def _run_of(verdicts: Verdicts, audit: Path) -> Path:
+    from mispair.shell_word import in_shell
     from mispair.workflows.run_of_audit import run_of_audit
 
     run = run_of_audit(verdicts, audit)

@@ -12,7 +12,6 @@ from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
-from mispair.shell_word import in_shell
 
 if TYPE_CHECKING:
     from mispair.config.schema import RunConfig
@@ -71,6 +70,7 @@ def train(
     from mispair.config.load import load_config
     from mispair.runtime.engine import leads
     from mispair.runtime.run_folder import RunFolder
+    from mispair.shell_word import in_shell
     from mispair.workflows.embedded_before import as_embedded
     from mispair.workflows.new_folder import new_folder
     from mispair.workflows.refuse_unfit import refuse_unknown
@@ -128,6 +128,7 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
 
     from mispair.cli.recall_table import recall_caution, recall_table
     from mispair.rate_words import training_rate_words
+    from mispair.shell_word import in_shell
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
     Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"))

@@ -111,6 +111,12 @@ class DataConfig(Section):
         old = before.model_dump(mode="json")
         return {name: value for name, value in self.model_dump(mode="json").items() if value != old[name]}
 
+    @field_validator("path", "second", "features", "joint", "ids", "images", "vocabulary", "decisions")
+    @classmethod
+    def _at_home(cls, path: str | None) -> str | None:
+        """A shell puts the home folder in the place of `~/`; nobody does in a configuration file."""
+        return os.path.expanduser(path) if path is not None and path.startswith("~/") else path
+
     @field_validator("path")
     @classmethod
     def _with_a_name(cls, path: str) -> str:

@@ -18,7 +18,7 @@ def markdown(page: Page) -> str:
     parts += [f"![{_md(drawing.title)}]({drawing.name}.svg)" for drawing in page.drawings]
     for table in page.tables:
         parts += [f"## {_md(table.title)}", _markdown_table(table)]
-    parts += ["\n".join(f"- {_md(note, code=True)}" for note in page.notes)]
+    parts += ["\n".join(f"- {_md_note(note)}" for note in page.notes)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -116,9 +116,16 @@ def _html_entry(entry: Entry) -> str:
     return f"<td><strong>{text}</strong></td>" if entry.bold else f"<td>{text}</td>"
 
 
-def _md(text: str, code: bool = False) -> str:
-    marks = r"([\\*_\[\]<>|])" if code else r"([\\*_\[\]<>|`])"
-    return re.sub(marks, r"\\\1", text.replace("\n", " "))
+def _md(text: str) -> str:
+    return re.sub(r"([\\*_\[\]<>|`])", r"\\\1", text.replace("\n", " "))
+
+
+def _md_note(text: str) -> str:
+    """A sentence with code in it, where a backslash would be printed: a command has to be copied as it is."""
+    parts = text.replace("\n", " ").split("`")
+    if len(parts) % 2 == 0:  # a mark without its second is no code
+        return _md(text)
+    return "`".join(part if place % 2 else _md(part) for place, part in enumerate(parts))
 
 
 def _tex(text: str) -> str:

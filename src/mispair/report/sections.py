@@ -59,10 +59,10 @@ def _recalls(page: ReportPage) -> Html | None:
         gallery = f" among {best.texts:,} {second}s and {best.images:,} {first}s" if best.images and best.texts else ""
         parts.append(
             _prose(
-                f"On the {best.split} split{gallery}, {value['i2t_r1']:.0f} of 100 {first}s have their own {second} "
-                f"in first place and {value['i2t_r10']:.0f} have one among the first ten; the other way round, "
-                f"{value['t2i_r1']:.0f} of 100 {second}s find their {first} at once and {value['t2i_r10']:.0f} within "
-                "ten. A model that retrieves badly judges badly."
+                f"On the {best.split} split{gallery}, {value['i2t_r1']:.0f}% of the {first}s have their own {second} "
+                f"in first place and {value['i2t_r10']:.0f}% have one among the first ten; the other way round, "
+                f"{value['t2i_r1']:.0f}% of the {second}s find their {first} at once and {value['t2i_r10']:.0f}% within"
+                " ten. A model that retrieves badly judges badly."
             )
         )
         if not page.evaluated_on_clean:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mispair.atomic import make_folder
@@ -36,8 +36,9 @@ def claimed(lock: Path, what: str) -> Iterator[None]:
         except OSError:  # a file system without locks: better to work than to refuse
             yield
             return
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{what} (process {os.getpid()} on {socket.gethostname()})\n".encode(), 0)
+        with suppress(OSError):  # on a full disk nobody reads who holds it, and it is held all the same
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{what} (process {os.getpid()} on {socket.gethostname()})\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)

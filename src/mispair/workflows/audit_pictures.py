@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from mispair.auditing.calibration import refuse_few
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
@@ -31,7 +32,9 @@ def audit_pictures(config: DataConfig, encoding: Encoding | None = None, *, tell
         raise InputError(
             "scenes brings its features: train on it and judge it with the run (mispair audit scenes --train)"
         )
-    captions = open_pairing(config, "all").captions
+    listed = open_pairing(config, "all")
+    refuse_few(len(listed.image_of_text))
+    captions = listed.captions
     if captions is not None:
         refuse_captions_alike(captions, f"{config.path}: all {len(captions):,} captions")
     known = embedded_before(config, texts=True)

@@ -45,6 +45,19 @@ def archive_of_arrays_as_data(folder: Path) -> list[object]:
     return ["audit", "--embeddings", folder / "vectors.npz", folder / "vectors.npz", "-o", folder / "audit"]
 
 
+@case("'a.jpg', 'a dog'", "put a line with their names first")
+def table_without_names_of_columns(folder: Path) -> list[object]:
+    write_lines(folder / "pairs.csv", [f"{name}.jpg,a dog" for name in "abc"])
+    return ["check", folder / "pairs.csv"]
+
+
+@case("needs at least 20, got 1")
+def audit_of_one_pair(folder: Path) -> list[object]:
+    for name in ("i.npy", "t.npy"):
+        np.save(folder / name, np.ones((1, 4)))
+    return ["audit", "--embeddings", folder / "i.npy", folder / "t.npy", "-o", folder / "audit"]
+
+
 @case("captions.txt", "rename it to what it is")
 def table_called_txt(folder: Path) -> list[object]:
     return ["check", write_lines(folder / "captions.txt", ["image,caption", "a.jpg,a dog"])]

@@ -38,6 +38,17 @@ def test_a_name_is_found_with_an_ending_added_and_deeper(folder: Path) -> None:
     assert index.missing.keys() == {"nobody", "https://a/b.png"}
 
 
+def test_capitals_may_differ_where_that_leaves_one_picture(tmp_path: Path) -> None:
+    """As where pictures and table come from a system that takes IMG.JPG and img.jpg for the same."""
+    write_pictures(tmp_path, ["IMG_1.PNG", "x/b.png", "x/B.png", "y/c.png", "y/C.png"])
+    asked = ["img_1.png", "Img_1", "B.png", "b.PNG", "elsewhere/c.png"]
+    index = index_folder(tmp_path, asked)
+    assert index.places == {
+        "img_1.png": "IMG_1.PNG", "Img_1": "IMG_1.PNG", "B.png": "x/B.png", "elsewhere/c.png": "y/c.png"
+    }  # fmt: skip
+    assert index.missing == {"b.PNG": "missing"}
+
+
 @pytest.mark.parametrize(
     ("name", "picture"), [("a.PPM", True), ("b/c.jpeg", True), ("d.txt", False), (".e.png", False), ("jpg", False)]
 )

@@ -45,6 +45,13 @@ def test_pictures_of_one_file_name_in_several_tars_are_told_apart_by_the_name_of
     assert _found(index, *names) == [picture(0), picture(1), picture(10), picture(1)]
 
 
+def test_capitals_may_differ_where_that_leaves_one_picture(tmp_path: Path) -> None:
+    tar = write_tar(tmp_path / "a.tar", {"x/IMG.PNG": picture(0), "b.png": picture(1), "B.png": picture(2)})
+    index = index_tars([tar], ["img.png", "X/img", "B.png", "b.PNG"])
+    assert _found(index, "img.png", "X/img", "B.png") == [picture(0), picture(0), picture(2)]
+    assert list(index.missing) == ["b.PNG"]
+
+
 def test_a_file_name_that_several_pictures_have_is_nobodys(tmp_path: Path) -> None:
     """Which of them is meant cannot be told; the first would be the wrong one half of the time."""
     tars = [write_tar(tmp_path / f"{k}.tar", {"1.png": picture(k), f"only {k}.png": picture(5 + k)}) for k in range(2)]

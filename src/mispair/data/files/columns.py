@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mispair.data.config import ColumnsConfig
+from mispair.data.files.picture_folder import is_picture_name
 from mispair.data.files.reading import shorten
 from mispair.errors import InputError
 
@@ -99,9 +100,12 @@ def _caption(header: list[str], wanted: ColumnsConfig, file: str, needed: bool) 
             " (--caption-column)"
         )
     if not could and needed:
+        named = "so name it with columns.caption (--caption-column)"
+        if any(is_picture_name(name) for name in header):
+            named = "so put a line with their names first, such as image,caption, if this is a pair already"
         raise InputError(
             f"{file} has the columns {shorten(header, 8)}; expected one for the caption (such as caption, title or"
-            " text), so name it with columns.caption (--caption-column)"
+            f" text), {named}"
         )
     return could[0] if could else None
 

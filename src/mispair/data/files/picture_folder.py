@@ -121,15 +121,20 @@ def _find(store: FolderStore, name: str) -> str | Broken:
 def _scan_below(store: FolderStore, places: dict[str, str], missing: dict[str, str]) -> None:
     """Names that lie deeper than they say, found by file name where there is only one of that name.
 
-    An é in a table is one letter, and in names of files that a Mac wrote often an e with an accent behind it.
+    An é in a table is one letter, and in names of files that a Mac wrote often an e with an accent behind it. Where
+    a.jpg was written on a system that takes A.JPG for the same, either is found by the other.
     """
     by_name: dict[str, str | None] = {}
+    in_any_case: dict[str, str | None] = {}
     for path in walk_pictures(store.root):
         base = composed(os.path.basename(path))
         for key in (base, base.rsplit(".", 1)[0]):
             by_name[key] = path if key not in by_name else None
+            folded = key.casefold()
+            in_any_case[folded] = path if folded not in in_any_case else None
     for name in [name for name, reason in missing.items() if reason == "missing"]:
-        deeper = by_name.get(composed(name.replace("\\", "/").rsplit("/", 1)[-1]))
+        base = composed(name.replace("\\", "/").rsplit("/", 1)[-1])
+        deeper = by_name[base] if base in by_name else in_any_case.get(base.casefold())
         if deeper is not None and store.resolve(deeper) is not None:
             places[name] = deeper
             del missing[name]

@@ -126,10 +126,10 @@ def _no_end(path: Path, stopped: int, size: int, members: list[Member]) -> str |
 def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:
     """Where the picture of each name lies in the tars: as the name stands, below the name of its tar, by file name.
 
-    The ending may be left out. A name that pictures of several folders or tars have is nobody's: the first would be
-    as good as any.
+    The ending may be left out, and capitals may differ where that leaves one. A name that pictures of several folders
+    or tars have is nobody's: the first would be as good as any.
     """
-    known, by_file_name = _Places(), _Places()
+    known, by_file_name, in_any_case = _Places(), _Places(), _Places()
     for tar, path in enumerate(paths):
         for name, member in {member.name: member for member in list_tar(path).members}.items():  # the last of a name
             folder, slash, base = composed(name).rpartition("/")
@@ -139,11 +139,13 @@ def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:
                 known.add(f"{folder}{slash}{one}", folder, place)
                 known.add(f"{composed(path.stem)}/{folder}{slash}{one}", folder, place)
                 by_file_name.add(one, folder, place)
+                in_any_case.add(one.casefold(), name, place)
     places: dict[str, TarPlace] = {}
     missing: dict[str, str] = {}
     for name in dict.fromkeys(names):
         parts = composed(name.replace("\\", "/")).split("/")
         found = known.get("/".join(parts)) or known.get("/".join(parts[-2:])) or by_file_name.get(parts[-1])
+        found = found or in_any_case.get(parts[-1].casefold())
         if found is None:
             missing[name] = ADDRESS if "://" in name[:12] else "missing"
         elif isinstance(found, Broken):

@@ -132,7 +132,11 @@ def scan_captions(
         how = f"alike ({captions[0][:60]!r})" if places else "empty"
         text = f"{of_split(source.split)}all {len(captions):,} captions are {how}: nothing to learn"
         findings.append(Finding("captions all alike", source.split, len(captions), text))
-    findings.append(_lines("duplicate captions", source, again, "repeats", "repeat", "an earlier one; is that meant?"))
+    twice = sum(len(rows) - len({int(images[k]) for k in rows}) for rows in several)
+    earlier = "an earlier one"
+    if twice:
+        earlier += " of the same image" if twice == len(again) else f" ({twice:,} of the same image)"
+    findings.append(_lines("duplicate captions", source, again, "repeats", "repeat", f"{earlier}; is that meant?"))
     if many:
         most = max(many, key=len)
         shown = captions[most[0]][:60]

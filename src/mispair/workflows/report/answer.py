@@ -74,8 +74,8 @@ def _how_sure(run: RunRecord | None, audit: Verdicts | None, judged: JudgedPairs
     clean = "" if evaluated_on_clean(run) else ", a lower bound where these pairs are mismatched too"
     model = "The model" if judged is None else "The model that judged them"
     return (
-        f"{model} puts a caption of its own first for {best.values['i2t_r1']:.0f} of 100"
-        f" {best.split} images, and its own image first for {best.values['t2i_r1']:.0f} of 100 captions{clean}."
+        f"{model} puts a caption of its own first for {best.values['i2t_r1']:.0f}% of the"
+        f" {best.split} images, and its own image first for {best.values['t2i_r1']:.0f}% of the captions{clean}."
     )
 
 
