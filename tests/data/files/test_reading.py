@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mispair.data.files.reading import read_text, reading
+from mispair.data.files.reading import read_text, reading, shorten
 from mispair.errors import InputError
 
 
@@ -38,3 +38,8 @@ def test_text_in_another_encoding_is_named_with_its_line(tmp_path: Path) -> None
         read_text(path, "YAML")
     path.write_bytes(b"\xef\xbb\xbfa: 1")
     assert read_text(path, "YAML") == "a: 1"
+
+
+def test_names_of_any_length_and_number_are_shown_short() -> None:
+    assert shorten(["a", "b"]) == "'a', 'b'"
+    assert len(shorten(["x" * 300_000] * 5000)) < 300

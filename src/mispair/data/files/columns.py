@@ -72,7 +72,9 @@ def recognise(
     """
     repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
-        raise InputError(f"{file} has two columns called {repeated[0]!r}; expected different names, so rename one")
+        raise InputError(
+            f"{file} has two columns called {shorten(repeated[:1])}; expected different names, so rename one"
+        )
     caption = _named(header, wanted.caption, "caption", file) or _caption(header, wanted, file, needs_caption)
     picture = next((name for name in (wanted.image, *pictures) if name in pictures), None)
     rest = [name for name in header if name != caption and name not in pictures]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mispair import value_words
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist
 
@@ -134,8 +135,8 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 
 
 def shorten(names: list[str], most: int = 3) -> str:
-    """The first `most` names, quoted, and how many more there are: 'a', 'b', 'c' and 9 more."""
-    shown = ", ".join(repr(name) for name in names[:most])
+    """The first `most` names, quoted, and how many more there are: 'a', 'b', 'c' and 9 more; long ones are cut."""
+    shown = ", ".join(value_words.shorten(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
