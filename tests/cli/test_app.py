@@ -79,12 +79,14 @@ def test_no_arguments_show_the_help():
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
+        ("help", "mispair: 'mispair -h' lists the verbs, and -h behind a verb explains it: mispair train -h\n"),
+        ("pairs.csv train", "mispair: there is no verb 'pairs.csv'. The verb comes first: mispair train pairs.csv\n"),
         ("docter", "mispair: there is no verb 'docter'. Did you mean 'mispair doctor'?\n"),
         ("zzz", f"mispair: there is no verb 'zzz'. The verbs are: {', '.join(sorted(VERBS))}.\n"),
     ],
 )
 def test_a_wrong_verb_gets_one_sentence(typed, sentence):
-    done = mispair(typed)
+    done = mispair(*typed.split())
     assert done.returncode == 2
     assert done.stderr == sentence
 

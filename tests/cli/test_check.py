@@ -127,6 +127,13 @@ def test_captions_to_look_at(tmp_path: Path, mispair: Run) -> None:
     assert found["captions repeated over many images"]["rows"] == [11, 16, 21, 26, 31]
 
 
+def test_too_few_pairs_to_learn_from_are_said(tmp_path: Path, mispair: Run) -> None:
+    for rows in (19, 20):
+        table_of = write_lines(tmp_path / "pairs.csv", ["image_id,caption", *(f"im{k},dog {k}" for k in range(rows))])
+        said = mispair("check", table_of).out.replace("\n", " ")
+        assert ("19 pairs to learn from: training and audits need at least 20" in said) == (rows == 19)
+
+
 def test_one_caption_several_times_for_one_image_is_not_many_images(tmp_path: Path, mispair: Run) -> None:
     lines = captions(35)
     lines[:5] = ["the same"] * 5

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.data.source import FEWEST
 from mispair.errors import InputError
 from mispair.functional.mismatch_rate import MismatchEstimate, estimate_mismatch, normal_scores
 from mispair.functional.tell_apart import fit_weights
 
 Floats = NDArray[np.float64]
 
-FEWEST = 20  # pairs below which nothing can be calibrated
 CONVINCING = 0.95  # of the matched pairs look at least as matched as what is proposed
 TILT = 1e-3  # how far p is tilted by the order, so that pairs equally probable still have one
 

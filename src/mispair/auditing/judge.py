@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.calibration import FEWEST, calibrate, refuse_few, refuse_few_comparable
+from mispair.auditing.calibration import calibrate, refuse_few, refuse_few_comparable
 from mispair.auditing.damage import (
     find_crowded_images,
     find_empty_captions,
@@ -29,6 +29,7 @@ from mispair.auditing.verdict_rows import PairTexts, look_order, verdict_rows
 from mispair.auditing.verdicts import Verdicts
 from mispair.counted import counted
 from mispair.data.pair_table import PairTable
+from mispair.data.source import FEWEST
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
 

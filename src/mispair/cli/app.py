@@ -118,6 +118,13 @@ def _suggest_verb(arguments: list[str]) -> None:
     first = arguments[0] if arguments else "--help"
     if first.startswith("-") or first in VERBS:
         return
+    if first == "help":
+        _fail("'mispair -h' lists the verbs, and -h behind a verb explains it: mispair train -h")
+    later = next((word for word in arguments[1:] if word in VERBS), None)
+    if later is not None:
+        from mispair.shell_word import in_shell
+
+        _fail(f"there is no verb '{first}'. The verb comes first: mispair {later} {in_shell(first)}")
     near = difflib.get_close_matches(first, VERBS, n=1, cutoff=0.5)
     hint = f"Did you mean 'mispair {near[0]}'?" if near else f"The verbs are: {', '.join(sorted(VERBS))}."
     _fail(f"there is no verb '{first}'. {hint}")

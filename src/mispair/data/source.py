@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from mispair.data.features import FeatureStore
 from mispair.data.picture_store import Pictures
 
+FEWEST = 20  # pairs below which matched and mismatched ones cannot be told apart
+
 
 def of_split(split: str) -> str:
     """How a sentence about a split begins; data without splits is spoken of as it is."""

@@ -152,7 +152,9 @@ class CacheWriter:
                 f"another mispair is encoding into {table.folder}; wait until it has finished, then run this again"
             ) from None
         except OSError as error:
-            raise InputError(f"{table.folder} cannot be written ({error.strerror}); choose another cache") from None
+            raise InputError(
+                f"{table.folder} cannot be written ({error.strerror}); choose another cache ($MISPAIR_CACHE)"
+            ) from None
         about = table.folder / "about.json"
         if not about.exists():
             write_text(about, json.dumps(table.about, indent=2) + "\n")

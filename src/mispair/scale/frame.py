@@ -18,9 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.calibration import FEWEST, refuse_few, refuse_few_comparable
+from mispair.auditing.calibration import refuse_few, refuse_few_comparable
 from mispair.auditing.damage import plain_caption, shared_captions
 from mispair.auditing.embeddings import unit_length
+from mispair.data.source import FEWEST
 from mispair.errors import InputError
 from mispair.functional.tell_apart import fit_weights
 from mispair.scale.vectors import Floats32, PairVectors, Rows

@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mispair.auditing.calibration import FEWEST
 from mispair.auditing.damage import MOST_TWINS
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
@@ -24,6 +23,7 @@ from mispair.data.identity import content_hash
 from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
+from mispair.data.source import FEWEST
 from mispair.data.splits import open_pairs
 from mispair.data.vocabulary import TokenStore
 from mispair.errors import InputError

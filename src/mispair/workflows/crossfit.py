@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.auditing.calibration import FEWEST
 from mispair.auditing.judge import HeldOut, pair_at_random
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Cells, space_of
 from mispair.config.schema import RunConfig
 from mispair.data import PairData
+from mispair.data.source import FEWEST
 from mispair.errors import InputError
 from mispair.progress import Tell
 from mispair.protocols import Evaluator

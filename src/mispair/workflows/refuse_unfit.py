@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from mispair.auditing.calibration import FEWEST
 from mispair.config.schema import RunConfig
 from mispair.data import PairData
+from mispair.data.source import FEWEST
 from mispair.errors import InputError
 from mispair.memory import refuse_beyond_memory
 from mispair.methods import about_method, method_preset

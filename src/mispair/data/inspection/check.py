@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mispair.counted import counted
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
 from mispair.data.inspection.agreement import check_agreement
@@ -15,7 +16,7 @@ from mispair.data.inspection.scan import scan_captions, scan_features
 from mispair.data.inspection.scan_pictures import PictureFacts, scan_pictures
 from mispair.data.noise import read_index
 from mispair.data.readers.dispatch import given_pairs, list_data_splits, open_source
-from mispair.data.source import Finding, Source
+from mispair.data.source import FEWEST, Finding, Source
 from mispair.data.vocabulary import Vocabulary
 from mispair.errors import InputError
 from mispair.progress import Progress, Tell
@@ -107,6 +108,8 @@ def check_data(config: DataConfig, noise: str | None = None, report: Tell | None
         notes.append(f"there are no splits: training holds out {dev:.0%} of the images as dev and {test:.0%} as test")
     elif "train" in names and "dev" not in names:
         findings.append(_no_dev(config))
+    if facts[0].pairs < FEWEST:
+        notes.append(f"{counted(facts[0].pairs, 'pair')} to learn from: training and audits need at least {FEWEST}")
     kept = len(vocabulary) if vocabulary else 4 + sum(count >= config.min_count for count in train.values())
     once = {finding.text: finding for finding in findings}  # what concerns a whole file is told by each of its splits
     words = kept if any(counts.values()) else 0
