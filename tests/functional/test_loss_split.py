@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mispair.functional.loss_split import split_losses, trust_at_least, with_known
+from mispair.functional.loss_split import split_losses, trust_at_least, with_known, with_rate_between
 from mispair.functional.mixture import decide_mismatched, fit_gaussian_mixture
 from mispair.types import Split
 
@@ -54,3 +54,23 @@ def test_who_is_known_to_be_mismatched_is_the_last_to_be_trusted() -> None:
     split = Split(np.ones(4), np.ones(4, bool))
     trusted = with_known(split, np.array([1, -1, 1, -1], np.int8), at_least=2)
     assert trusted.mismatched.tolist() == [True, False, True, False]
+
+
+def test_probabilities_move_to_the_nearer_end_of_the_interval():
+    p = np.array([0.2, 0.5, 0.8])
+    assert with_rate_between(p, 0.4, 0.6) is p, "their mean is there already"
+    lower = with_rate_between(p, 0.1, 0.3)
+    assert lower.mean() == pytest.approx(0.3, abs=1e-6)
+    odds, before = lower / (1 - lower), p / (1 - p)
+    assert odds / before == pytest.approx((odds / before)[0]), "all odds by one number"
+    assert with_rate_between(p, 0.7, 0.9).mean() == pytest.approx(0.7, abs=1e-6)
+
+
+@pytest.mark.parametrize("end", [0.0, 0.001, 0.3, 0.999, 1.0])
+def test_certain_probabilities_can_be_moved_and_their_order_stays(end):
+    rng = np.random.default_rng(0)
+    p = np.concatenate([np.zeros(211), rng.beta(0.3, 0.3, 601), np.ones(199)])
+    moved = with_rate_between(p, end, end)
+    assert moved.mean() == pytest.approx(end, abs=1e-4)
+    assert (np.diff(moved[np.argsort(p, kind="stable")]) >= 0).all()
+    assert ((moved >= 0) & (moved <= 1)).all()

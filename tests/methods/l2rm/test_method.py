@@ -29,6 +29,28 @@ def test_the_cost_is_taught_before_it_is_used(data):
     assert run.logged["converged"] == 1
 
 
+@pytest.mark.parametrize("per", ["pair", "batch"])
+def test_a_rematched_pair_counts_as_much_as_one_trained_as_given(data, per):
+    """The fewer are mismatched, the more often they come round: each batch of them counts the less."""
+    method, run = make(data, siblings={"when": "never"}, rematch_per=per, rematch_weight=2.0)
+    few, survey = np.arange(len(data)) % 5 == 0, run.survey
+    run.survey = lambda score, passing: {
+        **survey(score, passing),
+        "loss": np.where(few, 0.8, 0.2) + 0.01 * jitter(data),
+    }
+    run.minimize = lambda module, loss: run.losses.append(loss.item()) if module == "net" else None
+    method.epoch(1, run)
+    streams = run.streams[0]
+    share = len(streams["mismatched"]) / len(streams["matched"])
+    assert share == pytest.approx(0.25, abs=0.01)
+    weight = 2.0 * share if per == "pair" else 2.0
+    assert run.losses[-1] == pytest.approx(run.logged["loss"] + weight * run.logged["rematch"], rel=1e-5)
+
+
+def jitter(data):
+    return np.random.default_rng(0).standard_normal(len(data))
+
+
 @pytest.mark.parametrize("cost", ["score", "cosine"])
 def test_a_fixed_cost_has_nothing_to_learn(data, cost):
     method, run = make(data, two_groups=True, cost={"kind": cost})

@@ -101,6 +101,8 @@ class L2RMConfig(MethodConfig):
     matched_reduction: Reduction = "mean"
     divergence: Divergence = "sym_kl"
     rematch_weight: float = Field(default=1.0, ge=0.0)
+    # what counts alike: a rematched pair and one trained on as given, or the batches of both that a step takes
+    rematch_per: Literal["pair", "batch"] = "pair"
     rematch_reduction: Reduction = "mean"
     split: SplitConfig = SplitConfig()
     cost: CostConfig = CostConfig()
@@ -143,6 +145,7 @@ class L2RMConfig(MethodConfig):
             matched_loss="triplet",
             matched_reduction="sum",
             rematch_reduction="sum",
+            rematch_per="batch",
             split=SplitConfig(
                 evidence="loss",
                 weights="split",
@@ -163,6 +166,7 @@ class L2RMConfig(MethodConfig):
         return cls(
             matched_loss="triplet",
             matched_reduction="sum",
+            rematch_per="batch",
             split=SplitConfig(evidence="loss", weights="split", history=0.0, mixture="beta", when_unimodal="posterior"),
             cost=CostConfig(kind="paper", rate=0.01),
             transport=TransportConfig(mass=0.1, entropy=0.01, stop="potentials", forbid_given="always"),

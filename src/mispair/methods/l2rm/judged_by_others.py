@@ -20,7 +20,8 @@ class OthersSplit:
 
     def __init__(self, matched_below: float, at_least: int) -> None:
         self.matched_below, self.at_least = matched_below, at_least
-        self.said: dict[str, NDArray[np.float64]] | None = None  # (N,) each; None: not asked, or nobody could say
+        # (N,) each, and the ends of the rate's interval; None: not asked, or nobody could say
+        self.said: dict[str, NDArray[np.float64]] | None = None
 
     def ask(self, run: Run) -> None:
         """Judge all pairs; without vectors of both sides nobody can, and a note says so."""
@@ -31,6 +32,7 @@ class OthersSplit:
         weight = None if run.known is None else np.where(run.known == 1, 0.0, 1.0)
         judged = judge_by_others(untrained.images, untrained.texts, run.image_of, weight, untrained.joint)
         self.said = {name: getattr(judged, name) for name in _COLUMNS}
+        self.said["interval"] = np.array([judged.estimate.low, judged.estimate.high])
 
     def divide(self, run: Run) -> Split:
         """The split, with what people said above it."""

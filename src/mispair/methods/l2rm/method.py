@@ -69,6 +69,7 @@ class L2RM(MethodBase[L2RMConfig]):
         self.siblings = SiblingLoss(siblings.when, siblings.weight, config.temperature, siblings.halves)
         self.rematching = Rematching(config, self.net, self.cost, self.candidates, self.siblings, batch_size)
         self._inside = False  # whether an epoch that rematches is under way
+        self._rematch_weight = config.rematch_weight
 
     def epoch(self, epoch: int, run: Run) -> None:
         self.siblings.begin(run.image_of, epoch)
@@ -93,6 +94,10 @@ class L2RM(MethodBase[L2RMConfig]):
         if len(mismatched) < self.batch_size or self.config.rematch_weight == 0:
             run.sweep(self._matched_only, matched=believed, **self.siblings.streams("matched"))
             return
+        self._rematch_weight = self.config.rematch_weight
+        if self.config.rematch_per == "pair":
+            # Fewer pairs come round more often: where a tenth is mismatched, each of them nine times as often.
+            self._rematch_weight *= min(1.0, len(mismatched) / len(matched))
         beside = {**self.siblings.streams("matched", "mismatched"), **self.candidates.streams()}
         self._inside = True
         run.sweep(self._step, matched=believed, mismatched=mismatched, **beside)
@@ -166,7 +171,7 @@ class L2RM(MethodBase[L2RMConfig]):
         agreeing = self.siblings.loss(run, net, matched, texts, matched_siblings)
         agreeing = (agreeing + self.siblings.loss(run, net, mismatched, compared.own_texts, mismatched_siblings)) / 2
         believed = _reduce(ranking, config.matched_reduction, trust)
-        run.minimize("net", believed + config.rematch_weight * refined + agreeing)
+        run.minimize("net", believed + self._rematch_weight * refined + agreeing)
 
     def _loss(self, kind: PairLoss, images: Encoded, texts: Encoded) -> Tensor:
         scores = scores_of(self.net, images, texts, sparse=kind == "triplet")  # which reads hardest negatives only
