@@ -62,7 +62,9 @@ def _fingerprint(own: DataConfig) -> str:
     """Of the encoder a run's data went through; empty where neither a folder of `mispair embed` nor the weights say."""
     folder = EmbeddedFolder(Path(own.path))
     try:
-        return folder.made_by().fingerprint if folder.begun else open_encoder(str(own.encoder)).fingerprint
+        return (
+            folder.made_by().fingerprint if folder.begun else open_encoder(str(own.encoder), download=False).fingerprint
+        )
     except InputError:
         return ""
 
