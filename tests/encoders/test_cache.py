@@ -45,6 +45,15 @@ def test_another_encoder_finds_nothing(tmp_path: Path):
     assert len(open_table(tmp_path, tiny("2"), "images", "vector")) == 0
 
 
+def test_the_same_encoder_under_a_name_that_begins_alike_finds_its_rows(tmp_path: Path):
+    names = [f"/models/{'folder/' * 12}{end}" for end in ("here", "there")]
+    encoders = [tiny(), tiny()]
+    for encoder, name in zip(encoders, names, strict=True):
+        encoder.name = name
+    fill(open_table(tmp_path, encoders[0], "images", "vector"), KEYS)
+    assert len(open_table(tmp_path, encoders[1], "images", "vector")) == len(KEYS)
+
+
 @pytest.mark.parametrize("torn", ["rows.bin", "keys.bin"])
 def test_what_a_kill_left_half_written_is_cut_off(tmp_path: Path, torn: str):
     table = open_table(tmp_path, tiny(), "images", "vector")

@@ -16,7 +16,7 @@ from mispair.workflows.export_card import licence_of
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
 from tests.synthetic import tiny_config
-from tests.workflows.tower_runs import configured, make_hub
+from tests.workflows.tower_runs import configured, keep_the_last, make_hub
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,7 @@ def test_licences_of_both_towers(hub, tmp_path):
 
 @pytest.mark.parametrize("encoder", ["clip", "siglip", "siglip2"])
 def test_the_lines_of_the_card_give_the_vectors_of_the_run(hub, tmp_path, monkeypatch, encoder):
+    keep_the_last(monkeypatch)
     train(configured(hub, encoder, "model.tune=lora"), tmp_path / "run")
     out = export(tmp_path / "run", tmp_path / "out", "transformers")
     (code,) = re.findall(r"```python\n(.*?)```", (out / "README.md").read_text(), re.S)

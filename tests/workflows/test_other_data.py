@@ -64,3 +64,38 @@ def test_towers_that_learned_read_the_pictures_of_other_data_too(photos):
     )  # fmt: skip
     assert run.config.data.live
     assert mp.evaluate(run, data=copied(photos, "other"))["rsum"] == pytest.approx(mp.evaluate(run)["rsum"])
+
+
+def test_vectors_by_another_encoder_are_refused_and_those_of_the_same_under_another_name_are_not(photos, mispair):
+    data = copied(photos, "doubled"), "--images", photos / "doubled"
+    hubs.clip(photos / "own")
+    hubs.clip(photos / "other")
+    preparation = photos / "other" / "preprocessor_config.json"
+    preparation.write_text(json.dumps(json.loads(preparation.read_text()) | {"image_mean": [0.1, 0.1, 0.1]}))
+    shutil.copytree(photos / "own", photos / "moved")
+    for name in ("own", "other", "moved"):
+        code, said = mispair("embed", *data, "--encoder", photos / name, "-o", photos / f"by-{name}")
+        assert code == 0, said.err
+    code, said = mispair(
+        "train", photos / "by-own", "--method", "plain", "--epochs", 1, "--batch-size", 8, "-o", photos / "run"
+    )
+    assert code == 0, said.err
+    place = "--shard", "1/1", "--statistics", photos / "s"
+    for verb in (
+        ("evaluate",),
+        ("audit", "-o", photos / "audit", "--folds", 0),
+        ("audit", *place),
+        ("index", "-o", photos / "index"),
+    ):
+        asked = verb[0], photos / "run", *verb[1:], "--data"
+        code, said = mispair(*asked, photos / "by-other")
+        assert (code, said.err.count("\n")) == (2, 1), (verb, said)
+        assert (
+            f"by the encoder '{photos / 'other'}', and the run learned from vectors by '{photos / 'own'}'" in said.err
+        )
+        assert not [name for name in ("audit", "s", "index") if (photos / name).exists()]
+    assert mispair("evaluate", photos / "run", "--data", photos / "by-moved")[0] == 0
+    shutil.rmtree(photos / "by-own")
+    assert mispair("evaluate", photos / "run", "--data", photos / "by-other")[0] == 2, "the encoder itself is asked"
+    shutil.rmtree(photos / "own")
+    assert mispair("evaluate", photos / "run", "--data", photos / "by-other")[0] == 0, "nobody can tell"

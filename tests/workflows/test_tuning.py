@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from PIL import Image
 from torch.nn.functional import normalize
 
 from mispair.auditing.fixing.judged_data import reopen
@@ -30,7 +31,7 @@ from mispair.workflows.networks import network_maker
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
 from tests.data.samples import run as run_cli
-from tests.workflows.tower_runs import FAMILIES, configured, make_hub
+from tests.workflows.tower_runs import FAMILIES, configured, keep_the_last, make_hub
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "f30k"
 
@@ -38,6 +39,11 @@ CONFIGS = Path(__file__).parents[2] / "configs" / "f30k"
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
     return make_hub(tmp_path_factory.mktemp("hub"))
+
+
+@pytest.fixture(autouse=True)
+def _learned(monkeypatch):
+    keep_the_last(monkeypatch)
 
 
 @pytest.mark.parametrize("encoder", FAMILIES)
@@ -155,6 +161,8 @@ def test_a_stopped_training_of_towers_goes_on_to_the_same_end(hub, tmp_path):
     whole, cut = (load_run(tmp_path / name).models[0].state_dict() for name in ("whole", "cut"))
     assert whole.keys() == cut.keys()
     assert all(torch.equal(whole[key], cut[key]) for key in whole)
+    start = Towers(TowerInputs(str(hub / "clip")), "full").state_dict()
+    assert any(not torch.equal(whole[f"towers.{key}"], start[key]) for key in start if f"towers.{key}" in whole)
 
 
 @pytest.mark.parametrize("tune", ["lora", "full"])
@@ -169,6 +177,10 @@ def test_exported_to_transformers_it_is_the_run(hub, tmp_path, encoder, tune):
     with torch.no_grad():
         found = model.get_image_features(torch.from_numpy(pixels.reshape(8, 3, 32, 32))).pooler_output
     np.testing.assert_allclose(normalize(found, dim=1).numpy(), run.encode_images(data.images).vectors, atol=1e-5)
+    before = open_encoder(str(hub / encoder), device="cpu", precision="float32").encode_images(
+        pixels.reshape(8, 3, 32, 32), ("vector",)
+    )["vector"]
+    assert (normalize(found, dim=1) - normalize(torch.from_numpy(before.values), dim=1)).abs().max() > 1e-4
     card = (folder / "README.md").read_text()
     assert "data hash" in card
     assert "rSum" in card
@@ -176,14 +188,19 @@ def test_exported_to_transformers_it_is_the_run(hub, tmp_path, encoder, tune):
     assert not [module for module in model.modules() if "lora" in type(module).__module__]
 
 
-def test_exported_to_sentence_transformers_it_is_the_run(hub, tmp_path):
+@pytest.mark.parametrize("encoder", FAMILIES)
+def test_exported_to_sentence_transformers_it_is_the_run(hub, tmp_path, encoder):
     library = pytest.importorskip("sentence_transformers")
-    train(configured(hub, "clip"), tmp_path / "run")
+    train(configured(hub, encoder), tmp_path / "run")
     folder = export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
-    captions = ["a dog runs", "two cats"]
-    found = library.SentenceTransformer(str(folder), device="cpu").encode(captions, normalize_embeddings=True)
+    made = library.SentenceTransformer(str(folder), device="cpu")
     run = load_run(tmp_path / "run")
-    np.testing.assert_allclose(found, run.encode_texts(captions).vectors, atol=1e-5)
+    for captions in (["a dog runs", "two cats"], ["the"]):
+        found = made.encode(captions, normalize_embeddings=True)
+        np.testing.assert_allclose(found, run.encode_texts(captions).vectors, atol=1e-5)
+    files = [hub / "pictures" / f"{k}.png" for k in range(3)]
+    found = made.encode([Image.open(file).convert("RGB") for file in files], normalize_embeddings=True)
+    np.testing.assert_allclose(found, run.encode_images(files).vectors, atol=1e-5)
 
 
 def test_separate_towers_meet_in_a_head(hub, tmp_path):

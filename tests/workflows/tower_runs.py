@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import itertools
 
 import numpy as np
 
 from mispair.config.load import load_config
 from mispair.methods import method_preset
+from mispair.retrieval.evaluate import RecallEvaluator
 from tests.data.picture_samples import picture
 from tests.encoders import hubs
 
@@ -38,3 +40,13 @@ def configured(hub, encoder="clip", *sets, method="plain"):
     model = ["model.name=dual", "model.tune=lora"]
     named = [f"method.name={'l2rm' if method == 'plain' else 'plain'}", f"method.name={method}"]
     return load_config(sets=[*data, "data.live=true", *model, *named, *short, *warmup, *sets])
+
+
+def keep_the_last(monkeypatch):
+    """Every judgement is better than the one before: what learned is kept, not the start, which nothing here beats."""
+    metrics, better = RecallEvaluator.metrics, itertools.count(0, 1000)
+    monkeypatch.setattr(
+        RecallEvaluator,
+        "metrics",
+        lambda self, scores: (found := metrics(self, scores)) | {"rsum": found["rsum"] + next(better)},
+    )

@@ -35,6 +35,7 @@ class MadeBy(NamedTuple):
 
     encoder: str
     cells: bool  # a grid of vectors per picture instead of one
+    fingerprint: str  # of the encoder; empty where nobody wrote it down
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class EmbeddedFolder:
         about = plain_file(self.about_file, "what made the features of a folder of mispair embed")
         try:
             said = json.loads(read_ordinary(about))
-            return MadeBy(str(said["encoder"]), said["output"] == "cells")
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return MadeBy(str(said["encoder"]), said["output"] == "cells", str(said.get("fingerprint", "")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(f"{about} is damaged; embed the data again") from None
 
 

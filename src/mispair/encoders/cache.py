@@ -129,7 +129,7 @@ class EncodingTable:
             return
         except (OSError, ValueError, RecursionError):
             stored = None
-        if stored != self.about:
+        if not isinstance(stored, dict) or stored | {"encoder": self.about["encoder"]} != self.about:  # moved: the same
             raise InputError(f"{self.folder} is not a cache of this version of mispair; delete the folder")
 
 

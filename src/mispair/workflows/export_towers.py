@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,12 +52,26 @@ def write_sentence_transformers(run: TrainedRun, folder: Path, scratch: Path) ->
     expected = _by_transformers(scratch, inputs)
     made = SentenceTransformer(str(scratch), device="cpu", local_files_only=True)
     made.max_seq_length = inputs.words.most_tokens
+    reader: Any = made[0]
+    reader.processing_kwargs = _as_trained(inputs, reader.processor)
     made.save_pretrained(str(folder), create_model_card=False)
     loaded = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     texts = inputs.words.cleaned(CAPTIONS)
     theirs = [loaded.encode(pictures()), loaded.encode(texts)]
     for side, own, other in zip(_SIDES, expected, theirs, strict=True):
         refuse_unlike(own, _unit(torch.from_numpy(other)), side, "sentence-transformers")
+
+
+def _as_trained(inputs: TowerInputs, processor: Any) -> dict[str, dict[str, Any]]:
+    """What that library must be told where its own way differs: SigLIP's texts are filled up and read padding and all,
+    and SigLIP 2's pictures are cut by the defaults of its processor, not by what lies in the folder."""
+    told: dict[str, dict[str, Any]] = {}
+    if inputs.words.fills_with_padding:
+        most = inputs.words.most_tokens
+        told["text"] = {"padding": "max_length", "max_length": most, "return_attention_mask": False}
+    cut = getattr(processor, "image_processor", None)
+    sizes = {name: getattr(cut, name) for name in ("patch_size", "max_num_patches") if hasattr(cut, name)}
+    return told | {"image": sizes} if sizes else told
 
 
 def _towers_of(run: TrainedRun) -> Dual:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from mispair.data import DataConfig
+from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.encoders.registry import open_encoder
+from mispair.errors import InputError
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import DEFAULT, Encoding, with_features
 from mispair.workflows.trained_run import TrainedRun
@@ -29,8 +33,40 @@ def read_as(run: TrainedRun, config: DataConfig, tell: Tell = silent) -> DataCon
     own = run.config.data
     if config.live:
         return config
+    refuse_other_encoder(own, config)
     encoding = Encoding(own.encoder or DEFAULT, own.cells, texts=own.encoder is not None and own.second is not None)
     return with_features(config, encoding, tell)
+
+
+def refuse_other_encoder(own: DataConfig, given: DataConfig) -> None:
+    """Raise InputError where `given` is a folder of `mispair embed` by another encoder than a run's own data.
+
+    Equal names or equal fingerprints are the same encoder. Where the run's is not here to be asked, nobody can tell.
+    """
+    folder = EmbeddedFolder(Path(given.path))
+    if own.encoder is None or given.features is not None or not folder.begun:
+        return
+    made_by = folder.made_by()
+    if (
+        made_by.encoder != own.encoder
+        and made_by.fingerprint not in ("", fingerprint := _fingerprint(own))
+        and fingerprint
+    ):
+        raise InputError(
+            f"{given.path} holds vectors by the encoder '{made_by.encoder}', and the run learned from vectors by"
+            f" '{own.encoder}': embed the data with that one"
+        )
+
+
+def _fingerprint(own: DataConfig) -> str:
+    """Of the encoder a run's data went through; empty where neither a folder of `mispair embed` nor the weights say."""
+    folder = EmbeddedFolder(Path(own.path))
+    try:
+        return (
+            folder.made_by().fingerprint if folder.begun else open_encoder(str(own.encoder), download=False).fingerprint
+        )
+    except InputError:
+        return ""
 
 
 def other_data(run: TrainedRun, data: str | os.PathLike[str] | DataConfig, tell: Tell = silent) -> DataConfig:

@@ -33,7 +33,7 @@ from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_
 from mispair.section import Section
 from mispair.shell_word import in_shell
 from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
-from mispair.workflows.other_data import like_own
+from mispair.workflows.other_data import like_own, refuse_other_encoder
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 _NAME = "subject.json"
@@ -225,6 +225,8 @@ def subject_of(
     if RunFolder(Path(target)).begun:
         run = load_run(Path(target))
         own = run.config.data
+        if data is not None:
+            refuse_other_encoder(own, data)
         return _subject_of_run(run, own if data is None else like_own(own, data), split)
     if is_missing(target):
         raise InputError(f"{does_not_exist(target)}; expected a folder of mispair embed, or a run")
