@@ -129,7 +129,7 @@ def centre(vectors: Tensor, what: str) -> Tensor:
     return torch.nn.functional.normalize(vectors, dim=1, out=vectors)
 
 
-def fold_repeats(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[np.int64], list[str]]:
+def fold_by_id(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[np.int64], list[str]]:
     """Rows with the same id are one image: vectors of the images, the image of each row, the ids of the images.
 
     Raises InputError where rows of one id have different vectors.

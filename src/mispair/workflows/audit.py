@@ -94,7 +94,7 @@ def audit_run(
     own = config == run.config.data or _learned_from(run, config)
     config = located(config)
     splits = list_data_splits(config)
-    split = split or usual_split(config, splits)
+    split = split or default_split(config, splits)
     data = open_split(config, split, vocabulary=run.vocabulary)
     refuse_other_sizes(run, data)
     refuse_no_truth(config, data, truth)
@@ -141,7 +141,7 @@ def _learned_from(run: TrainedRun, config: DataConfig) -> bool:
     return bool(content_hash(source) == run.metrics.get("data", {}).get("hash"))
 
 
-def usual_split(config: DataConfig, splits: list[str]) -> str:
+def default_split(config: DataConfig, splits: list[str]) -> str:
     """Train, where mismatches are injected too; everything where there are no splits."""
     if "train" in splits or config.noise is not None or not splits:
         return "train"  # where there are none, opening it says what is missing

@@ -32,7 +32,7 @@ from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
 from mispair.section import Section
 from mispair.shell_word import in_shell
-from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
+from mispair.workflows.audit import default_split, held_out, origin_of, refuse_other_sizes
 from mispair.workflows.other_data import like_own
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -239,5 +239,5 @@ def subject_of(
 def _subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
     """A run and the data it shall judge."""
     config = located(config)
-    chosen = split or usual_split(config, list_data_splits(config))
+    chosen = split or default_split(config, list_data_splits(config))
     return Subject(data=config, run=os.path.abspath(run.folder), split=chosen)

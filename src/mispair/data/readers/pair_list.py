@@ -19,7 +19,7 @@ from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.ids import Matched, match_ids, read_ids
-from mispair.data.files.reading import shorten
+from mispair.data.files.reading import some_names
 from mispair.data.files.weights import read_weights
 from mispair.data.holdout import held_out, image_shares
 from mispair.data.picture_store import PictureIndex
@@ -53,7 +53,7 @@ class PairList:
     weights: NDArray[np.float32] | None = None  # (M,) how much each pair counts
 
 
-def usual_split(name: str) -> str:
+def standard_split(name: str) -> str:
     """What a split is called here: dev for val and validation, train for COCO's restval."""
     return _SPLIT_NAMES.get(name.lower(), name)
 
@@ -221,7 +221,7 @@ def _why(names: list[str], features: Path | None) -> str:
     made = None if features is None else EmbeddedFolder(features.parent)
     reasons = {} if made is None else made.reasons()
     if made is None or as_cell(names[0]) not in reasons:
-        return f"(first {shorten(names, 2)})"
+        return f"(first {some_names(names, 2)})"
     return f"(first {names[0]!r}: {reasons[as_cell(names[0])]}; all are listed in {made.failed_file})"
 
 
