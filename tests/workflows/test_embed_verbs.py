@@ -152,6 +152,9 @@ def test_tar_shards_are_judged_fixed_and_trained_on(
     audit, fixed = tmp_path / "audit", tmp_path / "fixed"
     ran = run(monkeypatch, capsys, "audit", tmp_path / "shards", "--encoder", "colours", "--workers", 0, "-o", audit)
     assert ran.code == 0, ran.err
+    pattern = tmp_path / "shards/{train,test}.tar"
+    ran = run(monkeypatch, capsys, "audit", pattern, "--encoder", "colours", "-o", tmp_path / "by-pattern")
+    assert ran.code == 0, ran.err
     ran = run(monkeypatch, capsys, "fix", audit, "--action", "drop", "-o", fixed)
     assert ran.code == 0, ran.err
     said = " ".join(ran.out.split()).split("mispair train ")[1].split(" Back again")[0]
