@@ -19,7 +19,7 @@ from mispair.auditing.damage import (
     find_twins,
     shared_captions,
 )
-from mispair.auditing.facts import CROWDED, EMPTY_CAPTIONS, KINDS, REPEATED, SHIFTED, TWINS, Damage, Facts, Origin
+from mispair.auditing.facts import EMPTY_CAPTIONS, KINDS, REPEATED, TWINS, Damage, Facts, Origin
 from mispair.auditing.proposal_trial import try_rematching
 from mispair.auditing.proposals import Proposals, propose
 from mispair.auditing.shifts import ENDS, Shift, find_shift
@@ -121,16 +121,10 @@ def judge(
     trial = None
     if (proposals.caption_pair >= 0).any():
         trial = try_rematching(space, table.image_rows, table.text_rows, p, proposals, near, tell)
-    damage: list[Damage | None] = [None if shift is None else shift.describe(count)]
-    sought = {SHIFTED, CROWDED}
-    if table.captions is not None:
-        damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
-        sought |= {REPEATED, EMPTY_CAPTIONS}
     names = image_names(table, len(space.images))
-    damage.append(find_crowded_images(table.image_rows, names))
-    if features is not None:
-        damage.append(find_twins(features, table.image_rows, names, other_features or {}))
-        sought.add(TWINS)
+    shifted = None if shift is None else shift.describe(count)
+    damage = [shifted, *_other_damage(table, captions, names, p, features, other_features or {})]
+    unknown = {REPEATED: table.captions is None, EMPTY_CAPTIONS: table.captions is None, TWINS: features is None}
     estimate = calibration.estimate
     facts = Facts(
         pairs=count,
@@ -147,11 +141,28 @@ def judge(
         mixture={"evidence": "suspicion: score, ranks and rivals, as they tell given from re-paired pairs"}
         | calibration.histogram(),
         damage=tuple(kind for kind in damage if kind is not None),
-        not_sought=tuple(kind for kind in KINDS if kind not in sought),
+        not_sought=tuple(kind for kind in KINDS if unknown.get(kind)),
         rematch=trial,
     )
     verdicts = Verdicts(_rows(table, names, captions, p, shown, proposals), facts)
     return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
+
+
+def _other_damage(
+    table: PairTable,
+    captions: list[str],
+    names: list[str],
+    p: Floats,
+    features: Tensor | None,
+    other_features: Mapping[str, Tensor],
+) -> list[Damage | None]:
+    """All kinds of damage that can be looked for here, but shifts."""
+    damage = [find_crowded_images(table.image_rows, names)]
+    if table.captions is not None:
+        damage = [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions), *damage]
+    if features is not None:
+        damage.append(find_twins(features, table.image_rows, names, other_features))
+    return damage
 
 
 def _with_shift(apart: Floats, shift: Shift, shifted: Floats, shown: Cells) -> tuple[Floats, Floats, Floats]:

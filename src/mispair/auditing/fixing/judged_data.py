@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from mispair.auditing.embeddings import number_images
+from mispair.auditing.facts import judged_config
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
 from mispair.data.identity import content_hash
@@ -40,14 +39,11 @@ def reopen(verdicts: Verdicts, named: DataConfig | None = None) -> JudgedData:
     if named is not None:
         return _named(verdicts, named)
     about = verdicts.facts.data
-    if not isinstance(about.get("config"), dict):
+    config = judged_config(verdicts.facts)
+    if config is None:
         raise InputError(
             "this audit was made in memory and does not say where its data lies: name it with --data (data=)"
         )
-    try:
-        config = DataConfig.model_validate(about["config"])
-    except ValidationError:
-        raise InputError("audit.json names its data in a way mispair does not know; audit it again") from None
     source, table, noise_hash = open_pairs(config, str(about.get("split")))
     if (
         len(table) != len(verdicts)
