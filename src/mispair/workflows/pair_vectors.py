@@ -18,7 +18,7 @@ from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.space import Space, space_of
 from mispair.data import PairData, list_data_splits, open_split
 from mispair.data.config import DataConfig
-from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.embedded_folder import EmbeddedFolder, table_of
 from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
@@ -52,7 +52,8 @@ class Subject(Section):
 
     @classmethod
     def of_embeddings(cls, first: str, second: str, table: DataConfig | None) -> Subject:
-        """Two .npy files, and the table whose rows they are, where there is one."""
+        """Two .npy files, and the table whose rows they are, where there is one: this, or that of their folder."""
+        table = table or table_of(first, second)
         config, origin = arrays_as_data(first, second, table)
         return cls(data=config, origin=None if table is None else origin)
 
