@@ -7,6 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mispair.errors import InputError
+
+
+def data_path(data: str | os.PathLike[str]) -> str:
+    """The path by which data is named. Raises InputError for data in memory, since files are what is read."""
+    try:
+        return os.fspath(data)
+    except TypeError:
+        raise InputError(
+            f"data is a path, got {type(data).__name__}; save what is in memory first, such as"
+            " frame.to_parquet('pairs.parquet')"
+        ) from None
+
 
 def files_of(data: Mapping[str, Any]) -> dict[str, str]:
     """The files that the values of a data section name, by key; "noise.index" for the one inside `noise`."""

@@ -23,6 +23,7 @@ from mispair.data.identity import content_hash
 from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
+from mispair.data.section_files import data_path
 from mispair.data.source import FEWEST
 from mispair.data.splits import open_pairs
 from mispair.data.vocabulary import TokenStore
@@ -59,7 +60,7 @@ def audit(
         config = judge_with.config.data
         if isinstance(data, PairData):
             return _with_models(judge_with.models, data, truth, tell)
-        if data is not None and (isinstance(data, DataConfig) or not _same_place(config, os.fspath(data))):
+        if data is not None and (isinstance(data, DataConfig) or not _same_place(config, data_path(data))):
             config = other_data(judge_with, data, tell)
         return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
     models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mispair.data import DataConfig
+from mispair.data.section_files import data_path
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import DEFAULT, Encoding, with_features
 from mispair.workflows.trained_run import TrainedRun
@@ -37,4 +38,4 @@ def other_data(run: TrainedRun, data: str | os.PathLike[str] | DataConfig, tell:
     """What an argument `data` of the front door names: a path is read like the run's own data, a section as it is."""
     if isinstance(data, DataConfig):
         return read_as(run, data, tell)
-    return read_as(run, like_own(run.config.data, DataConfig(path=os.fspath(data))), tell)
+    return read_as(run, like_own(run.config.data, DataConfig(path=data_path(data))), tell)
