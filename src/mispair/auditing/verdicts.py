@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.auditing.audit_folder import AuditFolder
 from mispair.auditing.facts import Facts, facts_json, read_facts
+from mispair.auditing.rate_words import rate_words
 from mispair.auditing.verdict_table import read_table, write_csv
 from mispair.counted import counted, either
 from mispair.data.config import DataConfig
 from mispair.errors import InputError
-from mispair.rate_words import rate_words
 from mispair.value_words import shorten
 
 if TYPE_CHECKING:

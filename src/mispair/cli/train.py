@@ -127,8 +127,8 @@ def train(
 def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> None:
     from rich.console import Console
 
+    from mispair.auditing.rate_words import training_rate_words
     from mispair.cli.recall_table import recall_caution, recall_table
-    from mispair.rate_words import training_rate_words
     from mispair.shell_word import in_shell
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import write_atomically, write_text
-from mispair.cache import cache_folder
 from mispair.counted import counted
+from mispair.data.cache_folder import cache_folder
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.npy import open_array

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import write_atomically
-from mispair.cache import cache_folder
+from mispair.data.cache_folder import cache_folder
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.columns import ID, IMAGE, SPLIT, Columns, recognise
