@@ -23,7 +23,7 @@ from mispair.data.identity import content_hash
 from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
-from mispair.data.section_files import data_path
+from mispair.data.section_files import data_path, values_in_full
 from mispair.data.source import FEWEST
 from mispair.data.splits import open_pairs
 from mispair.data.vocabulary import TokenStore
@@ -235,14 +235,8 @@ def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tens
 
 def origin_of(config: DataConfig, data: PairData) -> Origin:
     """What is needed to open the data again, and to see whether it is still the same."""
-    files = {
-        name: getattr(config, name) for name in ("path", "features", "joint", "ids", "second", "images", "vocabulary")
-    }
-    absolute = {name: os.path.abspath(file) for name, file in files.items() if file not in (None, "scenes")}
-    path = absolute.get("path", "scenes")
-    values = config.model_dump(mode="json") | absolute
-    if config.noise is not None and config.noise.index is not None:
-        values["noise"]["index"] = os.path.abspath(config.noise.index)
+    values = values_in_full(config)
+    path = values["path"]
     kind = "scenes" if path == "scenes" else Path(path).suffix.lower().lstrip(".")
     return {
         "path": path,
