@@ -8,6 +8,7 @@ from mispair.auditing.embeddings import number_images
 from mispair.auditing.facts import judged_config
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.files.tar_names import names_nothing
 from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import list_data_splits
@@ -15,6 +16,7 @@ from mispair.data.readers.table import located
 from mispair.data.source import Source
 from mispair.data.splits import open_pairs
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,10 @@ def reopen(verdicts: Verdicts, named: DataConfig | None = None) -> JudgedData:
     if config is None:
         raise InputError(
             "this audit was made in memory and does not say where its data lies: name it with --data (data=)"
+        )
+    if names_nothing(config.path):
+        raise InputError(
+            f"{does_not_exist(config.path)}; it is what the audit judged, so name where it lies now with --data (data=)"
         )
     source, table, noise_hash = open_pairs(config, str(about.get("split")))
     if (
