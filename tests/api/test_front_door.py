@@ -136,6 +136,7 @@ def test_vectors_of_several_networks_rank_by_the_mean_of_their_cosines(run):
         (lambda run: mp.check(pa.table({"a": [1]})), "data is a path, got Table"),
         (lambda run: mp.audit(run, pa.table({"a": [1]})), "data is a path, got Table"),
         (lambda run: run.evaluate(data=pa.table({"a": [1]})), "data is a path, got Table"),
+        (lambda run: mp.audit(run, folds=0).fix("drop", "new", data=pa.table({"a": [1]})), "data is a path, got Table"),
         (lambda run: mp.register(OwnNetwork), "neither a method nor a model"),
     ],
 )
