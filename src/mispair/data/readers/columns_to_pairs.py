@@ -15,7 +15,7 @@ from mispair.data.files.columns import Columns
 from mispair.data.files.table_rows import TableRows, Value
 from mispair.data.files.weights import weights_of_column
 from mispair.data.picture_store import PictureIndex, PictureStore
-from mispair.data.readers.pair_list import PairList, standard_split
+from mispair.data.readers.pair_list import PairList, usual_split
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.readers.pictures_of_table import find_pictures
 from mispair.data.source import Finding
@@ -47,7 +47,7 @@ def pairs_of_columns(
         assert inside is not None, "a table names its images or holds their pictures"
         images = inside[2]
     if columns.split is not None:
-        splits = [standard_split(name) for name in _names(path, rows, columns.split)]
+        splits = [usual_split(name) for name in _names(path, rows, columns.split)]
     ids = None if columns.id is None else [str(value) for value in rows.columns[columns.id]]
     findings = not_utf8(path, "all", rows.replaced)
     notes = [columns.note(path.name, rows.header)]

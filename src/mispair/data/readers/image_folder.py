@@ -16,7 +16,7 @@ from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.rows import TABLES
 from mispair.data.picture_store import PictureIndex, PictureStore
-from mispair.data.readers.pair_list import PairList, PairListReader, standard_split
+from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.data.readers.table import read_table
 from mispair.errors import InputError
 
@@ -69,7 +69,7 @@ def _read(config: DataConfig) -> PairList:
         path=root,
         images=[f"{name}/{image}" for name, part in parts for image in part.images],
         captions=captions,
-        splits=[standard_split(name) for name, part in parts for _ in part.images],
+        splits=[usual_split(name) for name, part in parts for _ in part.images],
         ids=None if first.ids is None else [pair for part in lists for pair in part.ids or []],
         lines=np.concatenate([part.lines for part in lists]),
         rows=np.concatenate([part.rows + offset for part, offset in zip(lists, offsets, strict=False)]),

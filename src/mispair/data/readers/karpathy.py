@@ -7,7 +7,7 @@ from pathlib import Path
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
 from mispair.data.readers.caption_json import CaptionEntry, caption_in, list_in, name_in, pairs_of_entries, value_in
-from mispair.data.readers.pair_list import PairList, PairListReader, standard_split
+from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.errors import InputError
 
 WHAT = 'Karpathy\'s layout: {"images": [{"filename": ..., "split": ..., "sentences": [{"raw": ...}]}]}'
@@ -40,7 +40,7 @@ def _read(config: DataConfig) -> PairList:
         file = name_in(value_in(image, "filename", where, WHAT), f"{where}: its filename")
         folder = image.get("filepath")
         name = f"{name_in(folder, f'{where}: its filepath')}/{file}" if folder else file
-        split = standard_split(name_in(value_in(image, "split", where, WHAT), f"{where}: its split"))
+        split = usual_split(name_in(value_in(image, "split", where, WHAT), f"{where}: its split"))
         for place, sentence in enumerate(list_in(image, "sentences", where, WHAT)):
             caption = caption_in(
                 value_in(sentence, "raw", f"{where}, sentence {place}", WHAT), f"{where}: sentence {place}"

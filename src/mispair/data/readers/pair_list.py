@@ -53,7 +53,7 @@ class PairList:
     weights: NDArray[np.float32] | None = None  # (M,) how much each pair counts
 
 
-def standard_split(name: str) -> str:
+def usual_split(name: str) -> str:
     """What a split is called here: dev for val and validation, train for COCO's restval."""
     return _SPLIT_NAMES.get(name.lower(), name)
 

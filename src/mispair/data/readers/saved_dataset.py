@@ -16,7 +16,7 @@ from mispair.data.files.picture_column import ArrowStore, ColumnPlace, arrow_bat
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.data.readers.columns_to_pairs import pairs_of_columns
-from mispair.data.readers.pair_list import PairList, PairListReader, standard_split
+from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
 from mispair.data.readers.parquet_pairs import distinct_names, parquet_columns
 from mispair.errors import InputError
 from mispair.ordinary_file import read_ordinary
@@ -95,7 +95,7 @@ def _read(config: DataConfig) -> PairList:
         raise InputError(f"{root} is not readable as Arrow ({str(error)[:80]}); save the data set again") from None
     splits = None
     if "" not in parts:
-        of_file = [standard_split(name) for name, part in parts.items() for _ in part]
+        of_file = [usual_split(name) for name, part in parts.items() for _ in part]
         splits = [of_file[file] for file, _, _ in places]
     inside: tuple[ArrowStore, list[Any], list[str]] | None = None
     if columns.picture is not None:

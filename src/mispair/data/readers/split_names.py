@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from mispair.data.readers.pair_list import standard_split
+from mispair.data.readers.pair_list import usual_split
 
 _NAMED = re.compile(r"(?:^|[^a-z])(training|train|restval|validation|valid|val|dev|testing|test)(?=$|[^a-z])", re.I)
 
 
 def split_in_name(name: str) -> str | None:
     """The split a file or folder name mentions; None where it mentions none, or two."""
-    named = {standard_split(word.lower().replace("testing", "test")) for word in _NAMED.findall(name)}
+    named = {usual_split(word.lower().replace("testing", "test")) for word in _NAMED.findall(name)}
     return named.pop() if len(named) == 1 else None
 
 
