@@ -23,7 +23,8 @@ from mispair.data.files.reading import decode_line, is_utf8
 from mispair.data.files.rows import TABLES
 from mispair.data.files.tar_names import list_tars, tars_named
 from mispair.data.picture_store import PictureIndex
-from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.pair_list import PairList
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.readers.split_names import splits_in_names
 from mispair.data.source import Finding
