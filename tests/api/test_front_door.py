@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from torch import nn
@@ -130,6 +131,12 @@ def test_vectors_of_several_networks_rank_by_the_mean_of_their_cosines(run):
         (lambda run: mp.train("scenes", method=["l2rm"]), "method is a name, a configuration or a dictionary"),
         (lambda run: mp.train("scenes", model={"name": "vse", "depth": 3}), "there is no model.depth"),
         (lambda run: mp.train("scenes", options={"train.speed": 3}), "there is no train.speed"),
+        (lambda run: mp.train("scenes", epochs="3"), "epochs is a whole number, got '3'"),
+        (lambda run: mp.train(pa.table({"a": [1]})), "data is a path, got Table; save what is in memory first"),
+        (lambda run: mp.check(pa.table({"a": [1]})), "data is a path, got Table"),
+        (lambda run: mp.audit(run, pa.table({"a": [1]})), "data is a path, got Table"),
+        (lambda run: run.evaluate(data=pa.table({"a": [1]})), "data is a path, got Table"),
+        (lambda run: mp.audit(run, folds=0).fix("drop", "new", data=pa.table({"a": [1]})), "data is a path, got Table"),
         (lambda run: mp.register(OwnNetwork), "neither a method nor a model"),
     ],
 )

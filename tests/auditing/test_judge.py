@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mispair.auditing.judge import HeldOut, judge, pair_at_random
+from mispair.auditing.judge import Evidence, judge, pair_at_random
 from mispair.auditing.space import Space
 from mispair.data.pair_table import PairTable
 from mispair.errors import InputError
@@ -91,7 +91,7 @@ def test_score_rank_and_probability_are_of_one_judge():
     honest = Space(*unit)
     cells = honest.measure(np.concatenate([rows, others[0]]), np.concatenate([rows, others[1]]))
     evidence = cells.evidence(len(a), len(b))
-    held = HeldOut(cells.take(slice(len(a))), evidence[: len(a)], evidence[len(a) :], *others)
+    held = Evidence(cells.take(slice(len(a))), evidence[: len(a)], evidence[len(a) :], *others)
     by_heart = Space(unit[0], unit[0])  # finds every pair right
     found = judge(by_heart, PairTable(rows, rows), held=held)
     assert np.array_equal(found.column("score"), held.cells.score.astype(np.float64))
@@ -110,7 +110,7 @@ def test_further_evidence_is_asked_about_the_cells_that_were_judged():
     others = pair_at_random(rows, rows, seed=7)
     noise = np.random.default_rng(0).normal(size=(len(a) + len(others[0]), 5))  # held-out networks that know nothing
     cells = Space(*unit).measure(rows, rows)
-    held = HeldOut(cells, noise[: len(a)], noise[len(a) :], *others)
+    held = Evidence(cells, noise[: len(a)], noise[len(a) :], *others)
     asked = []
 
     def knows(images, texts, trust):

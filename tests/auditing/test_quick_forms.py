@@ -25,6 +25,15 @@ class Frame(dict):
         return list(self)
 
 
+class Query:
+    """As much of a lazy frame as is asked for."""
+
+    columns = ("caption",)
+
+    def collect(self):
+        raise AssertionError("nobody asked for it to run")
+
+
 def forms(a, b):
     """The same embeddings in every form people have them."""
     objects = np.empty(len(a), object)
@@ -86,6 +95,7 @@ def test_a_memory_map_is_read_in_blocks(tmp_path, monkeypatch):
         ({"captions": "captions.npy"}, "open it with numpy.load"),
         ({"captions": "caption", "table": {"text": []}}, "no column 'caption'; its columns are text"),
         ({"captions": "caption", "table": Frame(text=[])}, "no column 'caption'; its columns are text"),
+        ({"captions": "caption", "table": Query()}, r"query that has not run yet; give what its collect\(\) returns"),
         ({"captions": ["a"]}, "1 captions for 101 pairs"),
     ],
 )

@@ -111,7 +111,7 @@ def test_doctor_reports_this_machine(forks):
 
 def test_doctor_names_what_is_missing_and_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "_version", lambda name: None if name in ("pyarrow", "tensorboard") else "1")
-    monkeypatch.setattr(machine, "available_memory", lambda: 2**28)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 2**28)
     checks = {c.name: c for c in machine.inspect_machine(tmp_path)}
     assert checks["libraries"].state == "missing"
     assert checks["libraries"].remedy == "pip install pyarrow"

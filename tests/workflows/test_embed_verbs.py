@@ -17,6 +17,7 @@ from mispair.workflows import audit_pictures as audit_pictures_module
 from mispair.workflows.audit_pictures import audit_pictures
 from mispair.workflows.embed import encode_data, encode_jointly
 from mispair.workflows.embed_folder import embed
+from mispair.workflows.quick_audit import quick_audit_files
 from tests.colours import colour_encoder, write_colours
 from tests.data.picture_samples import write_tar
 from tests.data.samples import features, run
@@ -62,6 +63,22 @@ def test_embed_writes_a_folder_every_verb_reads(raw: DataConfig, tmp_path: Path)
     with pytest.raises(InputError, match="exists already"):
         embed(raw, HOW, out)
     assert not list(tmp_path.glob(".features.*")), "nothing half-written is left"
+
+
+def test_two_arrays_of_one_folder_are_paired_as_its_table_says(raw: DataConfig, tmp_path: Path) -> None:
+    table, out = Path(raw.path), tmp_path / "features"
+    heading, *lines = table.read_text().splitlines()
+    shown = [(lines * 2)[k] for k in np.random.default_rng(0).permutation(2 * len(lines))]  # no image beside itself
+    table.write_text("\n".join([heading, *shown]) + "\n")
+    embed(raw, HOW, out)
+    verdicts = quick_audit_files(out / "joint.npy", out / "texts.npy")
+    rows = [tuple(line.split(",")) for line in shown]
+    judged = zip(*(verdicts.table[name].to_pylist() for name in ("image_id", "caption")), strict=True)
+    assert list(judged) == rows
+    assert verdicts.facts.data["path"] == str(out / "pairs.parquet")
+    arrays = tmp_path / "texts.npy"
+    arrays.write_bytes((out / "texts.npy").read_bytes())
+    assert quick_audit_files(out / "joint.npy", arrays).facts.data["format"] == "arrays", "one of them is elsewhere"
 
 
 def test_an_encoder_without_a_common_space_cannot_judge(raw: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +168,9 @@ def test_tar_shards_are_judged_fixed_and_trained_on(
         write_tar(tmp_path / f"shards/{split}.tar", members)
     audit, fixed = tmp_path / "audit", tmp_path / "fixed"
     ran = run(monkeypatch, capsys, "audit", tmp_path / "shards", "--encoder", "colours", "--workers", 0, "-o", audit)
+    assert ran.code == 0, ran.err
+    pattern = tmp_path / "shards/{train,test}.tar"
+    ran = run(monkeypatch, capsys, "audit", pattern, "--encoder", "colours", "-o", tmp_path / "by-pattern")
     assert ran.code == 0, ran.err
     ran = run(monkeypatch, capsys, "fix", audit, "--action", "drop", "-o", fixed)
     assert ran.code == 0, ran.err

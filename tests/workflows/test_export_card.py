@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from mispair.rate_words import rate_words
+from mispair.auditing.rate_words import rate_words
 from mispair.workflows.export import export
 from mispair.workflows.export_card import licence_of
 from mispair.workflows.train import train

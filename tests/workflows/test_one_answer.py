@@ -8,9 +8,9 @@ import re
 from typer.testing import CliRunner
 
 import mispair
+from mispair.auditing.rate_words import training_rate_words
 from mispair.auditing.verdicts import Verdicts
 from mispair.cli.app import app
-from mispair.rate_words import training_rate_words
 from mispair.runtime.run_folder import RunFolder
 from mispair.workflows.audit import audit
 

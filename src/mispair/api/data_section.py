@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 def data_values(data: str | os.PathLike[str] | DataConfig | None, values: Mapping[str, Any]) -> dict[str, Any]:
     """What was said of a data section, and nothing that is there by default; a value that is None was not said."""
     from mispair.data import DataConfig
+    from mispair.data.section_files import data_path
 
     said: dict[str, Any] = {}
     if isinstance(data, DataConfig):
         said = data.model_dump(mode="json", exclude_unset=True)
     elif data is not None:
-        said = {"path": os.fspath(data)}
+        said = {"path": data_path(data)}
     return {**said, **{name: _plain(value) for name, value in values.items() if value is not None}}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,10 @@ def run_config(
     from mispair.config.schema import RunConfig
     from mispair.workflows.networks import describe
 
+    for name in ("epochs", "batch_size", "seed"):  # what is chosen is counted with them before anything is validated
+        value = budget.get(name)
+        if value is not None and not isinstance(value, Integral):
+            raise InputError(f"{name} is a whole number, got {value!r}")
     base = config.model_dump(mode="json") if isinstance(config, RunConfig) else None
     backbone = {"name": "own", "describes": describe(network)} if network is not None else _said("model", model)
     return configure(

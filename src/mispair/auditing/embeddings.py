@@ -129,7 +129,7 @@ def centre(vectors: Tensor, what: str) -> Tensor:
     return torch.nn.functional.normalize(vectors, dim=1, out=vectors)
 
 
-def fold_repeats(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[np.int64], list[str]]:
+def fold_by_id(vectors: Tensor, ids: Sequence[str]) -> tuple[Tensor, NDArray[np.int64], list[str]]:
     """Rows with the same id are one image: vectors of the images, the image of each row, the ids of the images.
 
     Raises InputError where rows of one id have different vectors.
@@ -173,6 +173,8 @@ def number_images(ids: Sequence[str]) -> tuple[list[str], NDArray[np.int64], NDA
 
 def pick_column(table: Any, name: str, role: str) -> Any:
     """Column `name` of a pandas or polars frame, a pyarrow table, a Hugging Face data set or a mapping of columns."""
+    if hasattr(table, "collect"):  # polars' LazyFrame
+        raise InputError(f"{role}: the table is a query that has not run yet; give what its collect() returns")
     columns: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
     columns = table.keys() if isinstance(table, Mapping) else columns
     names = [str(column) for column in columns]

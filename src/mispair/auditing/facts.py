@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
+from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_bytes
 from mispair.errors import InputError
 
@@ -60,7 +61,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class RematchTrial:
-    """What rematching did with matched pairs whose captions were moved on purpose, see `rematch_trial`."""
+    """What rematching did with matched pairs whose captions were moved on purpose, see `try_rematching`."""
 
     __pydantic_config__ = _STRICT
 
@@ -100,6 +101,20 @@ class Facts:
 
 
 _FACTS = TypeAdapter(Facts)
+
+
+def judged_config(facts: Facts) -> DataConfig | None:
+    """The data that was judged, as a section to open it by; None where it was judged in memory.
+
+    Raises InputError where `audit.json` says it in words of another version.
+    """
+    config = facts.data.get("config")
+    if not isinstance(config, dict):
+        return None
+    try:
+        return DataConfig.model_validate(config)
+    except ValidationError:
+        raise InputError("audit.json names its data in a way mispair does not know; audit it again") from None
 
 
 def facts_json(facts: Facts) -> str:

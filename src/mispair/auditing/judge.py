@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mispair.auditing.calibration import calibrate, refuse_few, refuse_few_comparable
+from mispair.auditing.calibration import Calibration, calibrate, refuse_few, refuse_few_comparable
 from mispair.auditing.damage import (
     find_crowded_images,
     find_empty_captions,
@@ -19,12 +19,12 @@ from mispair.auditing.damage import (
     find_twins,
     shared_captions,
 )
-from mispair.auditing.facts import CROWDED, EMPTY_CAPTIONS, KINDS, REPEATED, SHIFTED, TWINS, Damage, Facts, Origin
+from mispair.auditing.facts import EMPTY_CAPTIONS, KINDS, REPEATED, TWINS, Damage, Facts, Origin
 from mispair.auditing.proposal_trial import try_rematching
 from mispair.auditing.proposals import Proposals, propose
 from mispair.auditing.shifts import ENDS, Shift, find_shift
 from mispair.auditing.similarity import Rows
-from mispair.auditing.space import Cells, Space
+from mispair.auditing.space import Cells, Scores, Space
 from mispair.auditing.verdict_rows import PairTexts, look_order, verdict_rows
 from mispair.auditing.verdicts import Verdicts
 from mispair.counted import counted
@@ -39,8 +39,8 @@ _FEWEST_LEFT = 100  # pairs beside a shifted stretch, to judge it apart from the
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """What networks say of pairs they have not seen, N given and Z re-paired ones."""
+class Evidence:
+    """What is known of N given and Z re-paired pairs: by the space itself, or by networks that have not seen them."""
 
     cells: Cells  # of the given pairs, each (N,)
     given: Floats  # (N, F) evidence
@@ -53,7 +53,7 @@ def judge(
     space: Space,
     table: PairTable,
     *,
-    held: HeldOut | None = None,
+    held: Evidence | None = None,
     more_evidence: Callable[[Rows, Rows, Floats], Floats] | None = None,
     held_out: str = "the model's own scores",
     learned: bool = False,
@@ -77,9 +77,7 @@ def judge(
     started = time.monotonic()
     refuse_few(len(table))
     count = len(table)
-    for side, vectors in (("images", space.images), ("texts", space.texts)):
-        if bool((vectors == vectors[0]).all()):
-            raise InputError(f"all {len(vectors):,} {side} are the same to the model, so nothing tells the pairs apart")
+    _refuse_alike(space)
     captions = captions_of(table)
     said = captions if table.captions is not None else table.text_rows.tolist()
     apart = shared_captions(said, table.image_rows, space.images)  # (N,) probability of pairs that are judged apart
@@ -90,47 +88,27 @@ def judge(
     shift = find_shift(lambda a, b: near_by.score(table.image_rows[a], table.text_rows[b]), table.image_rows)
     rows, cols = np.concatenate([table.image_rows, repaired[0]]), np.concatenate([table.text_rows, repaired[1]])
     cells = space.measure(rows, cols, tell)
-    wrong = np.flatnonzero(~np.isfinite(cells.score[:count]))
-    if len(wrong):
-        raise InputError(
-            f"{counted(len(wrong), 'pair has', 'pairs have')} no finite score (first: pair {wrong[0]:,}): features hold"
-            " NaN or infinity; mispair check says where"
-        )
+    _refuse_unscored(cells.score[:count])
     own = cells.evidence(len(space.images), len(space.texts))
-    shown = cells.take(slice(count)) if held is None else held.cells
+    known = held or Evidence(cells.take(slice(count)), own[:count], own[count:], *repaired)
     low = high = apart
     if shift is not None:
-        apart, low, high = _with_shift(apart, shift, shift.mismatched(table.image_rows, said), shown)
+        apart, low, high = _with_shift(apart, shift, shift.mismatched(table.image_rows, said), known.cells)
         alone = apart == 0
-    groups = table.image_rows[alone]
-    near = calibrate(own[:count][alone], own[count:], groups)
-    calibration = near
-    if held is not None:
-        own = np.concatenate([held.given, held.repaired])
-        rows = np.concatenate([table.image_rows, held.image_rows])
-        cols = np.concatenate([table.text_rows, held.text_rows])
-        calibration = calibrate(held.given[alone], held.repaired, groups)
+    near = calibrate(own[:count][alone], own[count:], table.image_rows[alone])
+    calibration = near if held is None else calibrate(held.given[alone], held.repaired, table.image_rows[alone])
     if more_evidence is not None:
-        trust = 1 - apart
-        trust[alone] = 1 - calibration.p_mismatch
-        more = np.column_stack([own, more_evidence(rows, cols, trust)])
-        calibration = calibrate(more[:count][alone], more[count:], groups)
+        calibration = _with_more(calibration, known, more_evidence, table, apart)
     p = apart.copy()
     p[alone] = calibration.p_mismatch
     proposals = propose(space, table.image_rows, table.text_rows, p, cells.score[:count], near, tell)
     trial = None
     if (proposals.caption_pair >= 0).any():
         trial = try_rematching(space, table.image_rows, table.text_rows, p, proposals, near, tell)
-    damage: list[Damage | None] = [None if shift is None else shift.describe(count)]
-    sought = {SHIFTED, CROWDED}
-    if table.captions is not None:
-        damage += [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions)]
-        sought |= {REPEATED, EMPTY_CAPTIONS}
     names = image_names(table, len(space.images))
-    damage.append(find_crowded_images(table.image_rows, names))
-    if features is not None:
-        damage.append(find_twins(features, table.image_rows, names, other_features or {}))
-        sought.add(TWINS)
+    shifted = None if shift is None else shift.describe(count)
+    damage = [shifted, *_other_damage(table, captions, names, p, features, other_features or {})]
+    unknown = {REPEATED: table.captions is None, EMPTY_CAPTIONS: table.captions is None, TWINS: features is None}
     estimate = calibration.estimate
     facts = Facts(
         pairs=count,
@@ -147,11 +125,60 @@ def judge(
         mixture={"evidence": "suspicion: score, ranks and rivals, as they tell given from re-paired pairs"}
         | calibration.histogram(),
         damage=tuple(kind for kind in damage if kind is not None),
-        not_sought=tuple(kind for kind in KINDS if kind not in sought),
+        not_sought=tuple(kind for kind in KINDS if unknown.get(kind)),
         rematch=trial,
     )
-    verdicts = Verdicts(_rows(table, names, captions, p, shown, proposals), facts)
+    verdicts = Verdicts(_rows(table, names, captions, p, known.cells, proposals), facts)
     return replace(verdicts, facts=replace(facts, seconds=round(time.monotonic() - started, 3)))
+
+
+def _refuse_alike(space: Space) -> None:
+    for side, vectors in (("images", space.images), ("texts", space.texts)):
+        if bool((vectors == vectors[0]).all()):
+            raise InputError(f"all {len(vectors):,} {side} are the same to the model, so nothing tells the pairs apart")
+
+
+def _refuse_unscored(scores: Scores) -> None:
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise InputError(
+            f"{counted(len(wrong), 'pair has', 'pairs have')} no finite score (first: pair {wrong[0]:,}): features hold"
+            " NaN or infinity; mispair check says where"
+        )
+
+
+def _with_more(
+    before: Calibration,
+    known: Evidence,
+    more_evidence: Callable[[Rows, Rows, Floats], Floats],
+    table: PairTable,
+    apart: Floats,
+) -> Calibration:
+    """Calibrated anew with more evidence beside what is known; it trusts pairs as far as they were trusted `before`."""
+    alone = apart == 0
+    trust = 1 - apart
+    trust[alone] = 1 - before.p_mismatch
+    rows = np.concatenate([table.image_rows, known.image_rows])
+    cols = np.concatenate([table.text_rows, known.text_rows])
+    more = np.column_stack([np.concatenate([known.given, known.repaired]), more_evidence(rows, cols, trust)])
+    return calibrate(more[: len(table)][alone], more[len(table) :], table.image_rows[alone])
+
+
+def _other_damage(
+    table: PairTable,
+    captions: list[str],
+    names: list[str],
+    p: Floats,
+    features: Tensor | None,
+    other_features: Mapping[str, Tensor],
+) -> list[Damage | None]:
+    """All kinds of damage that can be looked for here, but shifts."""
+    damage = [find_crowded_images(table.image_rows, names)]
+    if table.captions is not None:
+        damage = [find_repeated_captions(captions, table.image_rows, p), find_empty_captions(captions), *damage]
+    if features is not None:
+        damage.append(find_twins(features, table.image_rows, names, other_features))
+    return damage
 
 
 def _with_shift(apart: Floats, shift: Shift, shifted: Floats, shown: Cells) -> tuple[Floats, Floats, Floats]:

@@ -251,8 +251,13 @@ def _swaps(
     partner = caption_pair[asked]
     convincing, back = _judged(space, image_rows[partner], text_rows[asked], calibration, silent)
     mends = convincing & (back > scores[partner])
-    swap = np.full(len(image_rows), -1, np.int64)
-    for one, other in zip(asked[mends].tolist(), partner[mends].tolist(), strict=True):
-        if swap[one] < 0 and swap[other] < 0 and one != other:
-            swap[one], swap[other] = other, one
+    return exchanges(asked[mends], partner[mends], len(image_rows))
+
+
+def exchanges(one: Rows, other: Rows, size: int) -> Rows:
+    """(N,), N = `size`: the pair with which to exchange captions, -1: none; of these wishes the earlier ones win."""
+    swap = np.full(size, -1, np.int64)
+    for a, b in zip(one.tolist(), other.tolist(), strict=True):
+        if swap[a] < 0 and swap[b] < 0 and a != b:
+            swap[a], swap[b] = b, a
     return swap

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mispair.auditing.calibration import refuse_few
 from mispair.auditing.damage import MOST_TWINS
-from mispair.auditing.embeddings import GivenPairs, arrays_as_data, centre, equal_rows, fold_repeats, unit_vectors
+from mispair.auditing.embeddings import GivenPairs, arrays_as_data, centre, equal_rows, fold_by_id, unit_vectors
 from mispair.auditing.facts import Origin
 from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.held_out_evidence import said_by_others
@@ -54,7 +54,7 @@ def quick_audit(pairs: GivenPairs, *, data: Origin | None = None, tell: Tell = s
     rows = image_of = np.arange(len(a))
     named = equal_rows(a) if ids is None else ids
     if named is not None:
-        a, image_of, ids = fold_repeats(a, named)
+        a, image_of, ids = fold_by_id(a, named)
     return _judge(a, b, PairTable(image_of, rows, captions, ids), data, tell)
 
 

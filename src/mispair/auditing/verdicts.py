@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from mispair.atomic import write_atomically, write_text
 from mispair.auditing.audit_folder import AuditFolder
 from mispair.auditing.facts import Facts, facts_json, read_facts
+from mispair.auditing.rate_words import rate_words
 from mispair.auditing.verdict_table import read_table, write_csv
 from mispair.counted import counted, either
 from mispair.data.config import DataConfig
+from mispair.data.section_files import data_path
 from mispair.errors import InputError
-from mispair.rate_words import rate_words
 from mispair.value_words import shorten
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class Verdicts:
         from mispair.auditing.fixing import fix_data
 
         if data is not None and not isinstance(data, DataConfig):
-            data = DataConfig(path=os.fspath(data))
+            data = DataConfig(path=data_path(data))
         return fix_data(
             self, action, Path(out), data=data, threshold=threshold, min_weight=min_weight, min_gain=min_gain
         )

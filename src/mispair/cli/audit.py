@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mispair.cli.audit_shards import ShardedAudit
 from mispair.cli.audit_target import is_pictures, refuse_data
 from mispair.cli.options import data as data_options
 from mispair.cli.options import encoding as encode_options
@@ -14,7 +16,7 @@ from mispair.cli.options import shards as shard_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
 from mispair.errors import InputError
-from mispair.missing_path import does_not_exist, is_missing
+from mispair.missing_path import does_not_exist
 
 if TYPE_CHECKING:
     from mispair.auditing.verdicts import Verdicts
@@ -83,7 +85,6 @@ def audit(
     from mispair.auditing.audit_folder import AuditFolder
     from mispair.cli.audit_text import print_verdicts
     from mispair.cli.progress import ProgressLine
-    from mispair.data.embedded_folder import EmbeddedFolder
     from mispair.runtime.engine import leads
     from mispair.workflows.refuse_unfit import refuse_unknown
 
@@ -96,78 +97,35 @@ def audit(
     if budget is not None and budget < 1:
         raise InputError(f"--budget is a number of rows, at least 1, got {budget}")
     described = table.section() | pictures.section()
-    said = training.said()
     refuse_unknown(training.method, training.model, None)
-    how = encode.encoding(training.device, training.model)
+    asked = _Asked(
+        target, second, data, described, split, folds, truth, truth_column, training.said(),
+        encode.encoding(training.device, training.model), encode,
+    )  # fmt: skip
     if second is not None and not train:
         raise InputError(f"{second} is one argument too many: only --train takes two files, the two sides of the data")
     if address is not None and engine is None:
         raise InputError("--address names a cluster: add --engine ray")
     if engine is not None or alone:
-        if train or truth or folds or truth_column or budget or csv or said:
+        if train or truth or folds or truth_column or budget or csv or asked.training:
             raise InputError(
                 "a shard is judged as it is: leave training, --device, --folds, --truth, --budget and --csv out"
             )
-        if alone and (encode.asked or encode.workers is not None or as_json):
-            raise InputError(
-                "a shard is measured from vectors that are there, and says so in a sentence: leave --encoder, --cells,"
-                " --texts, --workers and --json out"
-            )
-        if engine is not None and (shard is not None or encode.cells or encode.texts):
-            raise InputError(
-                "--engine ray cuts the shards itself and compares vectors: leave --shard, --cells and --texts out"
-            )
-        named = _named(data, described)
-        vectors = None if embeddings is None else (str(embeddings[0]), str(embeddings[1]))
-        with ProgressLine() as progress:
-            if engine is None:
-                typer.echo(_judge_shard(target, vectors, named, split, shard, statistics, progress))
-                return
-            if engine != "ray":
-                raise InputError(f"--engine is ray, got {engine!r}")
-            from mispair.workflows.ray_audit import audit_with_ray
-
-            place = statistics or out / "shards"
-            verdicts = audit_with_ray(
-                target, vectors, named, split, place,
-                encoder=encode.encoder, batch=encode.batch, workers=encode.workers, address=address, tell=progress,
-            )  # fmt: skip
-        verdicts.save(out)
-        encode_options.tell_failed(str(EmbeddedFolder(place).features_file), out)
-        print_verdicts(verdicts, out, None, as_json)
+        sharded = ShardedAudit(target, embeddings, asked.table(), split, shard, statistics, encode)
+        if engine is None:
+            typer.echo(sharded.judge_one(as_json))
+            return
+        print_verdicts(sharded.judge_on_cluster(engine, address, out), out, None, as_json)
         return
     with ProgressLine() as progress:
         if embeddings is not None:
-            others = (target, second, split, folds, truth_column)
-            if train or truth or said or any(value is not None for value in others):
-                raise InputError(
-                    "--embeddings judges two arrays as they are, with --data naming the rows of a table: leave the run"
-                    " and the other options out"
-                )
-            verdicts = _quick(*embeddings, data, described, progress)
+            verdicts = _by_vectors(asked, *embeddings, train, progress)
         elif target is None:
             raise InputError("say what to audit: a run folder, data with --train, or --embeddings a.npy b.npy")
+        elif train:
+            verdicts = _by_training(asked, target, out / "run", progress)
         else:
-            if train and data is not None:
-                raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
-            if not train and target != "scenes" and is_missing(target):
-                raise InputError(f"{does_not_exist(target)}; expected a run folder, or data with --images or --train")
-            files = {"path": target, **({"second": second} if second is not None else {}), **described}
-            raw = not train and data is None and is_pictures(files)
-            if data is None and described and not train and not raw:
-                raise InputError("features, ids, columns and images describe other data: name it with --data")
-            if said.keys() - {"device"} and not train:
-                raise InputError("a run is audited as it is: leave the options of training out, or add --train")
-            if raw:
-                _refuse_training_only(split, folds, truth, truth_column, encode.cells, encode.texts)
-                verdicts = _without_training(files, how, progress)
-            else:
-                if not train:
-                    refuse_data(target)
-                if train:
-                    files = encode_options.encoded_values(files, how, encode.asked, progress)
-                run = _train(files, said, out / "run") if train else Path(target)
-                verdicts = _judge(run, data, described, split, folds, truth_column or truth, progress)
+            verdicts = _without_training(asked, target, progress)
     verdicts.save(out)
     judged = verdicts.facts.data.get("config")
     encode_options.tell_failed(judged.get("features") if isinstance(judged, dict) else None, out)
@@ -176,72 +134,91 @@ def audit(
     print_verdicts(verdicts, out, budget, as_json)
 
 
-def _named(data: str | None, table: dict[str, Any]) -> DataConfig | None:
-    """The table that --data names, as the other options describe it."""
-    if data is None and table:
-        raise InputError("features, ids and columns describe a table: name it with --data")
-    return None if data is None else data_options.data_config(path=data, **table)
+@dataclass(frozen=True)
+class _Asked:
+    """What was said of the data and of the judge, whichever of them it is."""
+
+    target: str | None
+    second: str | None
+    data: str | None
+    described: dict[str, Any]  # the options that say how data is read
+    split: str | None
+    folds: int | None
+    truth: bool
+    truth_column: str | None
+    training: dict[str, Any]
+    encoding: Encoding
+    encode: encode_options.EncodeBothOptions
+
+    def table(self) -> DataConfig | None:
+        """The table that --data names, as the other options describe it."""
+        if self.data is None and self.described:
+            raise InputError("features, ids and columns describe a table: name it with --data")
+        return None if self.data is None else data_options.data_config(path=self.data, **self.described)
+
+    def files(self, target: str) -> dict[str, Any]:
+        """TARGET and the second side as values of a data section."""
+        return {"path": target, **({"second": self.second} if self.second is not None else {}), **self.described}
 
 
-def _judge_shard(
-    target: str | None,
-    embeddings: tuple[str, str] | None,
-    data: DataConfig | None,
-    split: str | None,
-    shard: str | None,
-    statistics: Path | None,
-    progress: ProgressLine,
-) -> str:
-    from mispair.workflows.pair_vectors import subject_of
-    from mispair.workflows.shards import judge_shard, parse_shard
-
-    if shard is None or statistics is None:
-        raise InputError("a shard needs both options: --shard 3/7 --statistics FOLDER")
-    cut = parse_shard(shard)
-    return judge_shard(subject_of(target, embeddings, data, split), cut, statistics, progress)
-
-
-def _quick(first: Path, second: Path, data: str | None, table: dict[str, Any], progress: ProgressLine) -> Verdicts:
+def _by_vectors(asked: _Asked, first: Path, second: Path, train: bool, progress: ProgressLine) -> Verdicts:
+    """Two arrays as they are."""
     from mispair.workflows.quick_audit import quick_audit_files
 
-    named = _named(data, table)
-    if "features" in table:
+    others = (asked.target, asked.second, asked.split, asked.folds, asked.truth_column)
+    if train or asked.truth or asked.training or any(value is not None for value in others):
+        raise InputError(
+            "--embeddings judges two arrays as they are, with --data naming the rows of a table: leave the run"
+            " and the other options out"
+        )
+    named = asked.table()
+    if "features" in asked.described:
         raise InputError("--embeddings brings the vectors: leave --features out")
     return quick_audit_files(first, second, data=named, tell=progress)
 
 
-def _refuse_training_only(
-    split: str | None, folds: int | None, truth: bool, truth_column: str | None, cells: bool, texts: str | None
-) -> None:
-    if split not in (None, "all") or folds or truth or truth_column or cells or texts:
+def _by_training(asked: _Asked, target: str, run: Path, progress: ProgressLine) -> Verdicts:
+    """The data by networks that are trained on it, into the folder `run`."""
+    if asked.data is not None:
+        raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
+    files = encode_options.encoded_values(asked.files(target), asked.encoding, asked.encode.asked, progress)
+    return _by_run(asked, _train(files, asked.training, run), progress)
+
+
+def _without_training(asked: _Asked, target: str, progress: ProgressLine) -> Verdicts:
+    """A run's data, or others, by the run; pictures by the encoder."""
+    from mispair.data.files.tar_names import names_nothing
+
+    if names_nothing(target):
+        raise InputError(f"{does_not_exist(target)}; expected a run folder, or data with --images or --train")
+    by_encoder = asked.data is None and is_pictures(asked.files(target))
+    if asked.data is None and asked.described and not by_encoder:
+        raise InputError("features, ids, columns and images describe other data: name it with --data")
+    if asked.training.keys() - {"device"}:
+        raise InputError("a run is audited as it is: leave the options of training out, or add --train")
+    if by_encoder:
+        return _by_encoder(asked, target, progress)
+    refuse_data(target)
+    return _by_run(asked, Path(target), progress)
+
+
+def _by_encoder(asked: _Asked, target: str, progress: ProgressLine) -> Verdicts:
+    from mispair.workflows.audit_pictures import audit_pictures
+    from mispair.workflows.embedded_before import embedded_before
+
+    trained_only = asked.folds or asked.truth or asked.truth_column or asked.encode.cells or asked.encode.texts
+    if asked.split not in (None, "all") or trained_only:
         raise InputError(
             "without training all pairs are judged by the encoder's vectors: leave --split, --folds, --truth,"
             " --truth-column, --cells and --texts out, or add --train"
         )
+    config = data_options.data_config(**asked.files(target))
+    encoder = embedded_before(config).encoder or asked.encoding.encoder
+    typer.echo(f"judged by the encoder '{encoder}' alone: nothing is trained on this data (--train does)", err=True)
+    return audit_pictures(config, asked.encoding, tell=progress)
 
 
-def _without_training(files: dict[str, Any], how: Encoding, progress: ProgressLine) -> Verdicts:
-    from mispair.workflows.audit_pictures import audit_pictures
-    from mispair.workflows.embedded_before import embedded_before
-
-    config = data_options.data_config(**files)
-    encoder = embedded_before(config).encoder or how.encoder
-    typer.echo(
-        f"judged by the encoder '{encoder}' alone: nothing is trained on this data (--train does)",
-        err=True,
-    )
-    return audit_pictures(config, how, tell=progress)
-
-
-def _judge(
-    run: Path,
-    data: str | None,
-    table: dict[str, Any],
-    split: str | None,
-    folds: int | None,
-    truth: bool | str,
-    progress: ProgressLine,
-) -> Verdicts:
+def _by_run(asked: _Asked, run: Path, progress: ProgressLine) -> Verdicts:
     from mispair.workflows.audit import audit_run
     from mispair.workflows.other_data import read_as
     from mispair.workflows.trained_run import load_run
@@ -251,9 +228,10 @@ def _judge(
     if unfinished is not None:
         typer.echo(f"note: {unfinished}", err=True)
     config = loaded.config.data
-    if data is not None:
-        config = read_as(loaded, data_options.other_data(config, data, table), progress)
-    return audit_run(loaded, config, split=split, folds=folds, truth=truth, tell=progress)
+    if asked.data is not None:
+        config = read_as(loaded, data_options.other_data(config, asked.data, asked.described), progress)
+    truth = asked.truth_column or asked.truth
+    return audit_run(loaded, config, split=asked.split, folds=asked.folds, truth=truth, tell=progress)
 
 
 def _train(files: dict[str, Any], training: dict[str, Any], folder: Path) -> Path:

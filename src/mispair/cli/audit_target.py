@@ -14,7 +14,7 @@ def is_pictures(files: dict[str, Any], raw: bool = False) -> bool:
 
     `raw`: pictures alone.
     """
-    from mispair.data.files.tar_names import is_tar_pattern
+    from mispair.data.files.tar_names import names_nothing
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
     from mispair.workflows.embed import needs_encoding
@@ -24,8 +24,11 @@ def is_pictures(files: dict[str, Any], raw: bool = False) -> bool:
     config = data_options.data_config(**files)
     if path.suffix.lower() == ".npy":  # an array is no picture, and alone it is one side of the pairs
         return False
-    there = path.exists() or is_tar_pattern(str(path))
-    if RunFolder(path).begun or not there or not any(reader.recognises(config) for reader in READERS):
+    if (
+        RunFolder(path).begun
+        or names_nothing(files["path"])
+        or not any(reader.recognises(config) for reader in READERS)
+    ):
         return False
     return needs_encoding(config) or (not raw and embedded_before(config, texts=True).joint is not None)
 
@@ -34,7 +37,6 @@ def refuse_data(target: str) -> None:
     """Data where a run should be: the sentence says how to judge it. An audit's table is no data."""
     from mispair.auditing.audit_folder import AuditFolder
     from mispair.data.config import DataConfig
-    from mispair.data.files.tar_names import is_tar_pattern
     from mispair.data.readers.dispatch import READERS
     from mispair.runtime.run_folder import RunFolder
     from mispair.shell_word import in_shell
@@ -45,10 +47,6 @@ def refuse_data(target: str) -> None:
     if AuditFolder(Path(target)).begun:
         RunFolder(Path(target)).refuse_unless_begun()
     config = DataConfig(path=target)
-    if target != "scenes" and not Path(target).exists() and not is_tar_pattern(target):
-        raise InputError(
-            f"{target} does not exist; expected a run folder, or data: a table, tars, a folder of pictures"
-        )
     if any(reader.recognises(config) for reader in READERS):
         if not target.lower().endswith(".npy") and neither_pictures_nor_features(config):
             try:

@@ -16,6 +16,9 @@ from mispair.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mispair.auditing.fixing import Fixed
+    from mispair.auditing.verdicts import Verdicts
+
 
 @grouped
 def fix(
@@ -76,12 +79,12 @@ def _fix(
     console: Console,
     as_json: bool,
 ) -> None:
+    from rich.console import Console
+
     from mispair.auditing.fixing import fix_data
-    from mispair.auditing.fixing.actions import ACTIONS, CHOOSING, PROPOSING
-    from mispair.auditing.fixing.expectation import advise
+    from mispair.auditing.fixing.actions import ACTIONS
     from mispair.auditing.verdicts import Verdicts
     from mispair.reviewing.decisions import FILE
-    from mispair.shell_word import in_shell
 
     if audit is None:
         raise InputError("say which audit to follow: mispair fix AUDIT --action drop -o OUT")
@@ -91,22 +94,11 @@ def _fix(
     config = None if data is None else data_options.data_config(**data)
     threshold, min_weight, min_gain = limits
     captions: dict[int, str] = {}
+    said = console if not as_json else Console(quiet=True)
     if decisions is not None:
-        from mispair.reviewing.applied import apply_decisions
-        from mispair.workflows.review import decisions_of
-
-        decided = decisions_of(verdicts, decisions)
-        applied = apply_decisions(verdicts, decided.standing)
-        others = applied.others_sentence(verdicts, threshold)
-        verdicts, captions = applied.verdicts, applied.captions
-        if decided.note is not None and not as_json:
-            console.print(f"{decisions}: {decided.note}")
-        if not as_json:
-            console.print(f"{counted(applied.decided, 'pair is', 'pairs are')} as reviewers decided.")
-            if others:
-                console.print(others)
-    elif (audit / FILE).is_file() and not as_json:
-        console.print(f"{audit / FILE} is not used: what reviewers decided counts with --decisions.")
+        verdicts, captions = _as_decided(verdicts, decisions, threshold, said)
+    elif (audit / FILE).is_file():
+        said.print(f"{audit / FILE} is not used: what reviewers decided counts with --decisions.")
     fixed = fix_data(
         verdicts, action, out, data=config, threshold=threshold, min_weight=min_weight, min_gain=min_gain,
         captions=captions,
@@ -116,6 +108,42 @@ def _fix(
 
         typer.echo(json.dumps({name: value for name, value in asdict(fixed).items() if name != "folder"}))
         return
+    reviewed = None if decisions is None else audit
+    _tell(verdicts, fixed, action, limits, out, reviewed, console)
+
+
+def _as_decided(
+    verdicts: Verdicts, decisions: Path, threshold: float, said: Console
+) -> tuple[Verdicts, dict[int, str]]:
+    """The verdicts as reviewers decided, and the captions they wrote."""
+    from mispair.reviewing.applied import apply_decisions
+    from mispair.workflows.review import decisions_of
+
+    decided = decisions_of(verdicts, decisions)
+    applied = apply_decisions(verdicts, decided.standing)
+    if decided.note is not None:
+        said.print(f"{decisions}: {decided.note}")
+    said.print(f"{counted(applied.decided, 'pair is', 'pairs are')} as reviewers decided.")
+    if others := applied.others_sentence(verdicts, threshold):
+        said.print(others)
+    return applied.verdicts, applied.captions
+
+
+def _tell(
+    verdicts: Verdicts,
+    fixed: Fixed,
+    action: str,
+    limits: tuple[float, float, float],
+    out: Path,
+    reviewed: Path | None,
+    console: Console,
+) -> None:
+    """What was written, what to expect of it, and what to do next; `reviewed`: the audit, where reviewers decided."""
+    from mispair.auditing.fixing.actions import CHOOSING, PROPOSING
+    from mispair.auditing.fixing.expectation import advise
+    from mispair.shell_word import in_shell
+
+    threshold, min_weight, min_gain = limits
     weighted = ", each with its weight" if action == "weight" else ""
     console.print(
         f"{fixed.kept:,} of {fixed.pairs:,} pairs written to {out}, {fixed.changed:,} with another caption{weighted}."
@@ -125,15 +153,15 @@ def _fix(
         console.print(f"Nothing was changed: {why}.")
     elif action in CHOOSING and fixed.wrong is not None:
         # What people decided moves every probability, so before and after are told by the same ones.
-        before = verdicts.facts.rate if decisions is None else float(verdicts.p_mismatch.mean())
+        before = verdicts.facts.rate if reviewed is None else float(verdicts.p_mismatch.mean())
         new = f" (about {fixed.true:.0%} of the new captions fit)" if fixed.changed and fixed.true is not None else ""
         console.print(f"Expect {fixed.wrong:.1%} of them to be wrong{new}; before it was {before:.1%}.")
     if action in PROPOSING:
         console.print(advise(verdicts, threshold=threshold, min_weight=min_weight, min_gain=min_gain))
     elif action == "drop" and fixed.wrong is None:
         console.print("How many of them are wrong cannot be told: the audit's model could not tell how many were.")
-        if decisions is not None:
-            console.print(f"How many were, the review estimates: mispair review {in_shell(audit)} --status")
+        if reviewed is not None:
+            console.print(f"How many were, the review estimates: mispair review {in_shell(reviewed)} --status")
     if fixed.unjudged:
         others = "pair that was not judged stays as it was" if fixed.unjudged == 1 else "pairs were not judged and stay"
         console.print(f"{fixed.unjudged:,} more {others}.")

@@ -11,6 +11,7 @@ from mispair.cli.options import data as data_options
 from mispair.cli.options import encoding as encode_options
 from mispair.cli.options import training as train_options
 from mispair.cli.options.grouping import grouped
+from mispair.counted import counted
 from mispair.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ def train(
 def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> None:
     from rich.console import Console
 
+    from mispair.auditing.rate_words import training_rate_words
     from mispair.cli.recall_table import recall_caution, recall_table
-    from mispair.rate_words import training_rate_words
     from mispair.shell_word import in_shell
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
@@ -135,7 +136,8 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
     if rows and (caution := recall_caution(config.data)) is not None:
         typer.echo(caution)
     if config.method.warmup >= config.train.epochs:
-        typer.echo("One epoch was all warm-up: training split no pairs yet. Train longer for that.")
+        epochs = counted(config.train.epochs, "epoch was", "epochs were")
+        typer.echo(f"{epochs} all warm-up: training split no pairs yet. Train longer for that.")
     if (words := training_rate_words(summary)) is not None:
         typer.echo(words)
     typer.echo(f"Everything is in {folder}; its README.md is the model card.")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mispair.atomic import write_atomically
+from mispair.data.config import DataConfig
 from mispair.data.files.reading import plain_file
 from mispair.errors import InputError
 from mispair.ordinary_file import read_ordinary
@@ -94,6 +95,18 @@ class EmbeddedFolder:
             return MadeBy(str(said["encoder"]), said["output"] == "cells", str(said.get("fingerprint", "")))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(f"{about} is damaged; embed the data again") from None
+
+
+def table_of(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> DataConfig | None:
+    """The table that says which rows of two arrays of one such folder belong together; None for other arrays.
+
+    Pictures stand there once and captions pair by pair, so that row by row means nothing.
+    """
+    folder, other = (Path(os.path.abspath(file)).parent for file in (first, second))
+    files = EmbeddedFolder(folder)
+    if folder != other or not files.begun or not files.table_file.is_file():
+        return None
+    return DataConfig(path=str(files.table_file), ids=str(files.ids_file))
 
 
 def copy_failed(features: str | None, folder: Path) -> Path | None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import write_text
-from mispair.cache import cache_folder
+from mispair.data.cache_folder import cache_folder
 from mispair.data.features import FeatureStore
 from mispair.data.source import Source
 from mispair.errors import InputError

@@ -7,6 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mispair.data.config import DataConfig
+from mispair.errors import InputError
+
+
+def data_path(data: str | os.PathLike[str]) -> str:
+    """The path by which data is named. Raises InputError for data in memory, since files are what is read."""
+    try:
+        return os.fspath(data)
+    except TypeError:
+        raise InputError(
+            f"data is a path, got {type(data).__name__}; save what is in memory first, such as"
+            " frame.to_parquet('pairs.parquet')"
+        ) from None
+
 
 def files_of(data: Mapping[str, Any]) -> dict[str, str]:
     """The files that the values of a data section name, by key; "noise.index" for the one inside `noise`."""
@@ -22,6 +36,13 @@ def files_of(data: Mapping[str, Any]) -> dict[str, str]:
 def full_paths(data: Mapping[str, Any]) -> dict[str, str]:
     """The files with their full paths, but for the one inside `noise`: what holds wherever it is read."""
     return {name: os.path.abspath(file) for name, file in files_of(data).items() if "." not in name}
+
+
+def values_in_full(config: DataConfig) -> dict[str, Any]:
+    """The values of the section with the full paths of all its files: they can be opened from any folder."""
+    values = config.model_dump(mode="json")
+    place_files(values, {name: os.path.abspath(file) for name, file in files_of(values).items()})
+    return values
 
 
 def place_files(data: dict[str, Any], files: Mapping[str, str | None]) -> None:

@@ -87,7 +87,7 @@ class Encodings:
 TellEncoding = Callable[[EncodingProgress], None]
 
 
-def silent(progress: EncodingProgress) -> None:
+def tell_nobody(progress: EncodingProgress) -> None:
     """For those who do not want to know how far it is."""
 
 
@@ -100,7 +100,7 @@ def encode_pictures(
     total: int | None = None,
     batch: int = 32,
     workers: int | None = None,
-    tell: TellEncoding = silent,
+    tell: TellEncoding = tell_nobody,
 ) -> Encodings:
     """Encode the pictures that `cache` does not hold yet; what fails is listed, never raised.
 
@@ -148,7 +148,7 @@ def encode_pictures(
 
 def find_undecodable(
     encoder: Encoder, items: Iterable[PictureItem], cache: Path, outputs: Sequence[str] = ("vector",), *,
-    total: int | None = None, batch: int = 32, workers: int | None = None, tell: TellEncoding = silent,
+    total: int | None = None, batch: int = 32, workers: int | None = None, tell: TellEncoding = tell_nobody,
 ) -> tuple[list[bytes | None], list[Failure]]:  # fmt: skip
     """Decode the pictures that `cache` does not hold, and encode none: which ones `encode_pictures` would fail on.
 
@@ -192,7 +192,7 @@ def _decoded(
 
 def encode_texts(
     encoder: Encoder, texts: Iterable[str], cache: Path, output: str = "vector", *, total: int | None = None,
-    batch: int = 256, tell: TellEncoding = silent,
+    batch: int = 256, tell: TellEncoding = tell_nobody,
 ) -> Encodings:  # fmt: skip
     """Encode the texts that `cache` does not hold yet. Raises as `encode_pictures` does; no text fails."""
     _check((output,), batch, None)

@@ -35,12 +35,12 @@ from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.untrained import untrained_vectors
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
+from mispair.experiments.encode_first import refuse_missing_data
 from mispair.experiments.grid import chosen
 from mispair.experiments.runner import LOCK
 from mispair.experiments.spec import Spec, load_spec, refuse_seeds
 from mispair.functional.detection import best_f1_threshold, detection_metrics
 from mispair.functional.judged_by_others import judge_by_others
-from mispair.missing_path import does_not_exist, is_missing
 from mispair.ordinary_file import read_ordinary
 from mispair.runtime.lock import claimed
 from mispair.runtime.run_folder import RunFolder
@@ -207,8 +207,7 @@ def run_detectors(
         raise InputError(
             f"experiment {spec.name}: there is no detector {unknown[0]!r}; there are {', '.join(DETECTORS)}"
         )
-    if data != "scenes" and is_missing(data):
-        raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
+    refuse_missing_data(data)
     if quick:
         seeds, only = 1, [*spec.quick, *only]
     rows, columns = chosen("row", {r: r for r in spec.rows}, only), chosen("column", {c: c for c in spec.columns}, only)

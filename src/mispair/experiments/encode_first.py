@@ -6,9 +6,10 @@ from pathlib import Path
 
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.files.tar_names import names_nothing
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
-from mispair.missing_path import does_not_exist, is_missing
+from mispair.missing_path import does_not_exist
 from mispair.progress import Tell, silent
 from mispair.workflows.embed import Encoding, needs_encoding
 from mispair.workflows.embed_folder import embed
@@ -16,7 +17,7 @@ from mispair.workflows.embed_folder import embed
 
 def refuse_missing_data(data: str) -> None:
     """Raise InputError where nothing is at the path of an experiment's data."""
-    if data != "scenes" and is_missing(data):
+    if names_nothing(data):
         raise InputError(f"{does_not_exist(data)}; --data takes a folder or a table")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mispair.counted import counted
 from mispair.experiments.content import Page
 from mispair.experiments.figures import draw
 from mispair.experiments.grid import same_noise
@@ -72,7 +73,7 @@ def _origin(grid: Grid, down: GridFile) -> list[str]:
     code = sorted({result.code for by_seed in grid.results.values() for result in by_seed.values()})
     cells = sum(len(by_seed) for by_seed in grid.results.values())
     return [
-        f"{cells} cells. Made by {_commands(grid, down)}. "
+        f"{counted(cells, 'cell')}. Made by {_commands(grid, down)}. "
         "Seconds are those of the clock, with whatever else the machine did: compare passes.",
         "Code: " + "; ".join(code) + ".",
         f"Hardware: {down.hardware}. Versions: {down.versions}.",

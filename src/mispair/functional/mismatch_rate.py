@@ -123,7 +123,7 @@ def estimate_from_counts(scores: Floats, pairs: NDArray[np.int64], design_effect
         high=max(few[1], more[1], rate, _bound_from_above(share, independent)),
         separation=best.separation,
         scores=np.concatenate([_EDGES[:1], (_EDGES[:-1] + _EDGES[1:]) / 2, _EDGES[-1:]]),
-        p=_never_falling(best.p),
+        p=_level_then_rising(best.p),
     )
 
 
@@ -210,7 +210,7 @@ def _bound_from_above(share: Floats, independent: float) -> float:
     return float(min(1.0, (highest / repaired).min()))
 
 
-def _never_falling(p: Floats) -> Floats:
+def _level_then_rising(p: Floats) -> Floats:
     """Left of its lowest value p stays there (two normal densities cross twice); from there on it never falls."""
     lowest = int(p.argmin())
     return np.maximum.accumulate(np.concatenate([np.full(lowest, p[lowest]), p[lowest:]])).clip(0.0, 1.0)

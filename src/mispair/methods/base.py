@@ -29,7 +29,7 @@ class MethodConfig(Section):
 
     @property
     def mixture_family(self) -> Family:
-        """The mixture fitted to the recorded `signal` when the rate of mismatched pairs is estimated."""
+        """The mixture that the page of a run fits to the recorded `signal`: the one the method split by."""
         return "beta"
 
     @property

@@ -137,6 +137,12 @@ def score_pairs(
     return total / len(models)
 
 
+def joined_vectors(vectors: Sequence[Tensor]) -> NDArray[np.float32]:
+    """Unit vectors (n, D) of the same items by several networks as one each: products are the mean of theirs."""
+    joined: NDArray[np.float32] = torch.cat([part.float().cpu() for part in vectors], 1).numpy() / len(vectors) ** 0.5
+    return joined
+
+
 def ensemble(scores: Iterable[Tensor]) -> Tensor:
     """The mean of score matrices of separately trained models: SGRAF is that of one SGR and one SAF."""
     parts = list(scores)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mispair.memory import available_bytes
+
 State = Literal["ok", "note", "missing"]  # note: mispair works without it
 
 _RUNTIME = ("numpy", "pydantic", "pyyaml", "pyarrow", "pillow", "safetensors", "typer", "rich")
@@ -66,16 +68,6 @@ def inspect_machine(folder: Path) -> list[Check]:
     return checks
 
 
-def available_memory() -> int | None:
-    """Bytes that can be used now, or None where the system does not say."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return None
-
-
 def _python() -> Check:
     # The package does not install on anything older than it supports, so there is nothing to refuse here.
     return Check("python", "ok", f"{platform.python_version()} ({sys.executable})")
@@ -110,7 +102,7 @@ def _torch() -> list[Check]:
 
 
 def _memory() -> Check:
-    free = available_memory()
+    free = available_bytes()
     if free is None:
         return Check("memory", "note", "unknown here", "training needs 2 GB for the small models, 8 GB for the paper's")
     if free < 2 * 2**30:

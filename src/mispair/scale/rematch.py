@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mispair.auditing.blocks import COLUMNS, DIVISION, ROWS
-from mispair.auditing.proposals import SHORTLIST, Proposals
+from mispair.auditing.proposals import SHORTLIST, Proposals, exchanges
 from mispair.progress import Tell
 from mispair.scale.evidence import Measure
 from mispair.scale.frame import Frame
@@ -129,7 +129,7 @@ class _Job:
         by_caption = _filled(size, one, other, np.minimum(caption_weight[with_caption], 1.0), *forth)
         by_image = _filled(size, text, shown, np.minimum(image_weight[with_image], 1.0), *of_texts)
         mends = forth[0] & back[0]
-        return Proposals(*by_caption, *by_image, _swaps(one[mends], other[mends], size))
+        return Proposals(*by_caption, *by_image, exchanges(one[mends], other[mends], size))
 
     def _ask(self, asked: list[tuple[Rows, Rows, Floats32]], size: int) -> list[tuple[NDArray[np.bool_], Floats]]:
         """Whether each cell looks matched and scores above its level, and by how much; a cell is judged once."""
@@ -198,12 +198,3 @@ def _filled(
     proposed, by_weight, by_gain = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
     proposed[pairs[good]], by_weight[pairs[good]], by_gain[pairs[good]] = partners[good], weight[good], gain[good]
     return proposed, by_weight, by_gain
-
-
-def _swaps(one: Rows, other: Rows, size: int) -> Rows:
-    """(N,): the pair with which to exchange captions, -1: none; the first to ask has it."""
-    swap = np.full(size, -1, np.int64)
-    for a, b in zip(one.tolist(), other.tolist(), strict=True):
-        if swap[a] < 0 and swap[b] < 0 and a != b:
-            swap[a], swap[b] = b, a
-    return swap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mispair.atomic import clear_leftovers, temporary_beside
 from mispair.data.files.npy import open_array
+from mispair.data.files.npy_blocks import write_blocks
 from mispair.errors import InputError
 from mispair.progress import Tell
 from mispair.searching.index import COLUMNS, EXACT_BELOW, FILES, MANIFEST, METADATA, Manifest, Side
@@ -100,20 +101,19 @@ def _is_prefix(path: Path, vectors: NDArray[Any]) -> bool:
 def _write_vectors(
     path: Path, manifest: Manifest, blocks: Iterable[NDArray[np.floating[Any]]], side: str, tell: Tell
 ) -> None:
-    """Written through a file, not a map: a full disk is then an error and not a signal."""
-    path.parent.mkdir(parents=True)
-    header = {"descr": "<f2", "fortran_order": False, "shape": (manifest.pairs, manifest.width)}
-    done = 0
-    with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+    def checked() -> Iterator[NDArray[np.floating[Any]]]:
+        done = 0
         for block in blocks:
             if not np.isfinite(block).all():
                 raise InputError(
                     f"vectors of the {side} hold NaN or infinity from pair {done:,} on; check the features"
                 )
-            file.write(np.ascontiguousarray(block, "<f2").tobytes())
+            yield block
             done += len(block)
             tell(f"writing {side}", done, manifest.pairs)
-        file.flush()
+        assert done == manifest.pairs, (done, manifest.pairs)
+
+    path.parent.mkdir(parents=True)
+    write_blocks(path, (manifest.pairs, manifest.width), "<f2", checked())
+    with open(path, "rb+") as file:
         os.fsync(file.fileno())
-    assert done == manifest.pairs, (done, manifest.pairs)

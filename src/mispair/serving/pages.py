@@ -31,7 +31,7 @@ class Health(BaseModel):
 
 
 def router(site: Site, token: str | None) -> APIRouter:
-    """Routes that need no JSON."""
+    """Routes of the pages and what they load: assets and pictures; and of the health and the metrics of the server."""
     from mispair.serving.app import ASSETS
 
     routes = APIRouter()

@@ -23,6 +23,7 @@ from mispair.data.identity import content_hash
 from mispair.data.prepared_pictures import PreparedPictures
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.table import located
+from mispair.data.section_files import data_path, values_in_full
 from mispair.data.source import FEWEST
 from mispair.data.splits import open_pairs
 from mispair.data.vocabulary import TokenStore
@@ -59,7 +60,7 @@ def audit(
         config = judge_with.config.data
         if isinstance(data, PairData):
             return _with_models(judge_with.models, data, truth, tell)
-        if data is not None and (isinstance(data, DataConfig) or not _same_place(config, os.fspath(data))):
+        if data is not None and (isinstance(data, DataConfig) or not _same_place(config, data_path(data))):
             config = other_data(judge_with, data, tell)
         return audit_run(judge_with, config, split=split, folds=folds, truth=truth, tell=tell)
     models: list[RetrievalModel] = [*judge_with] if isinstance(judge_with, Sequence) else [judge_with]
@@ -94,7 +95,7 @@ def audit_run(
     own = config == run.config.data or _learned_from(run, config)
     config = located(config)
     splits = list_data_splits(config)
-    split = split or usual_split(config, splits)
+    split = split or default_split(config, splits)
     data = open_split(config, split, vocabulary=run.vocabulary)
     refuse_other_sizes(run, data)
     refuse_no_truth(config, data, truth)
@@ -141,7 +142,7 @@ def _learned_from(run: TrainedRun, config: DataConfig) -> bool:
     return bool(content_hash(source) == run.metrics.get("data", {}).get("hash"))
 
 
-def usual_split(config: DataConfig, splits: list[str]) -> str:
+def default_split(config: DataConfig, splits: list[str]) -> str:
     """Train, where mismatches are injected too; everything where there are no splits."""
     if "train" in splits or config.noise is not None or not splits:
         return "train"  # where there are none, opening it says what is missing
@@ -234,14 +235,8 @@ def _others(config: DataConfig, split: str, splits: list[str]) -> dict[str, Tens
 
 def origin_of(config: DataConfig, data: PairData) -> Origin:
     """What is needed to open the data again, and to see whether it is still the same."""
-    files = {
-        name: getattr(config, name) for name in ("path", "features", "joint", "ids", "second", "images", "vocabulary")
-    }
-    absolute = {name: os.path.abspath(file) for name, file in files.items() if file not in (None, "scenes")}
-    path = absolute.get("path", "scenes")
-    values = config.model_dump(mode="json") | absolute
-    if config.noise is not None and config.noise.index is not None:
-        values["noise"]["index"] = os.path.abspath(config.noise.index)
+    values = values_in_full(config)
+    path = values["path"]
     kind = "scenes" if path == "scenes" else Path(path).suffix.lower().lstrip(".")
     return {
         "path": path,

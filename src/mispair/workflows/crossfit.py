@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.auditing.judge import HeldOut, pair_at_random
+from mispair.auditing.judge import Evidence, pair_at_random
 from mispair.auditing.similarity import Rows
 from mispair.auditing.space import Cells, space_of
 from mispair.config.schema import RunConfig
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 def cross_fit(
     config: RunConfig, data: PairData, evaluator: Evaluator, folds: int, tell: Tell, network: Network | None = None
-) -> HeldOut:
+) -> Evidence:
     """Scores, ranks and evidence of given pairs, evidence of re-paired ones, by networks that have not seen them.
 
     A fold holds whole images, and its candidates are its own images and texts: no other network has learned those.
@@ -88,7 +88,7 @@ def cross_fit(
         shown.put(held, replace(own, caption_rank=caption_rank, image_rank=image_rank))
     assert given is not None
     image_rows, text_rows = (np.concatenate([cells[side] for cells in repaired_cells]) for side in (0, 1))
-    return HeldOut(shown, given, np.concatenate(repaired), image_rows, text_rows)
+    return Evidence(shown, given, np.concatenate(repaired), image_rows, text_rows)
 
 
 def _scaled(rank: NDArray[np.int64], among: int, of: int) -> NDArray[np.int64]:

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import write_atomically, write_text
-from mispair.cache import cache_folder
 from mispair.counted import counted
+from mispair.data.cache_folder import cache_folder
 from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.npy import open_array
+from mispair.data.files.npy_blocks import some_rows, write_blocks
 from mispair.data.picture_store import Pictures
 from mispair.data.readers.dispatch import list_data_splits, open_pairing
 from mispair.data.readers.pair_list import on_the_web
@@ -167,19 +168,6 @@ def encode_jointly(config: DataConfig, encoding: Encoding, tell: Tell = silent) 
     return replace(encoded, config=config)
 
 
-def write_rows(path: Path, array: NDArray[Any], rows: NDArray[np.int64]) -> None:
-    """The rows of an array as a .npy file, a few at a time; whole or not at all."""
-
-    def write(target: Path) -> None:
-        header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
-        with target.open("wb") as out:
-            np.lib.format.write_array_header_1_0(out, {**header, "shape": (len(rows), *array.shape[1:])})
-            for start in range(0, len(rows), _ROWS):
-                out.write(np.ascontiguousarray(array[rows[start : start + _ROWS]]).tobytes())
-
-    write_atomically(path, write)
-
-
 def _wants_texts(encoding: Encoding, encoder: Encoder, source: Source) -> bool:
     if encoding.texts is not None:
         return encoding.texts
@@ -256,7 +244,9 @@ def _write_pictures(
         if failures:
             write_failed(files.failed_file, failures)
         write_text(files.ids_file, "".join(f"{ids[position]}\n" for position in good))
-        write_rows(features, done.tables[output].array(), done.rows(output)[good])
+        array, rows = done.tables[output].array(), done.rows(output)[good]
+        blocks = some_rows(array.__getitem__, rows)
+        write_atomically(features, lambda path: write_blocks(path, (len(rows), *array.shape[1:]), array.dtype, blocks))
     return features
 
 

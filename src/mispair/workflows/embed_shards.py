@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mispair.atomic import make_atomically, write_text
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.files.npy import open_array
+from mispair.data.files.npy_blocks import some_rows, write_blocks
 from mispair.data.files.reading import plain_file, read_bytes
 from mispair.data.source import Source
 from mispair.errors import InputError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 NAME = "shard.json"
 POSITION = "mispair_position"  # column of a shard's table: the place of each pair in the whole set
-_ROWS = 1024
 _MOST_SHARDS = 1 << 20
 _COUNTS = ("pictures", "failed")  # of encoder.json, summed over the shards
 
@@ -199,20 +199,16 @@ def _refuse_unfit(parts: list[_EmbeddedShard]) -> None:
 
 
 def _join(arrays: list[NDArray[Any]], whole: Path, order: NDArray[np.int64]) -> None:
-    """The rows of all arrays, counted through, in `order`, as one array; a few are in memory at a time.
-
-    Written through a file, not a map: a full disk is then an error and not a signal.
-    """
+    """The rows of all arrays, counted through, in `order`, as one array; a few are in memory at a time."""
     starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
     shape, dtype = (len(order), *arrays[0].shape[1:]), arrays[0].dtype
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    with whole.open("wb") as out:
-        np.lib.format.write_array_header_1_0(out, header)
-        for at in range(0, len(order), _ROWS):
-            rows = order[at : at + _ROWS]
-            block = np.empty((len(rows), *shape[1:]), dtype)
-            part = np.searchsorted(starts, rows, "right") - 1
-            for k in np.unique(part).tolist():
-                mine = part == k
-                block[mine] = arrays[k][rows[mine] - starts[k]]
-            out.write(block.tobytes())
+
+    def take(rows: NDArray[np.int64]) -> NDArray[Any]:
+        block = np.empty((len(rows), *shape[1:]), dtype)
+        part = np.searchsorted(starts, rows, "right") - 1
+        for k in np.unique(part).tolist():
+            mine = part == k
+            block[mine] = arrays[k][rows[mine] - starts[k]]
+        return block
+
+    write_blocks(whole, shape, dtype, some_rows(take, order))

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from mispair.atomic import make_atomically, write_text
@@ -24,6 +25,7 @@ from mispair.errors import InputError
 from mispair.models.base import Backbone
 from mispair.models.dual import Dual
 from mispair.models.own import OwnConfig
+from mispair.retrieval.scoring import joined_vectors
 from mispair.runtime.checkpoint import load_model
 from mispair.runtime.run_folder import RunFolder
 from mispair.shell_word import in_shell
@@ -32,11 +34,11 @@ from mispair.workflows.export_card import export_card
 from mispair.workflows.export_towers import write_sentence_transformers, write_transformers
 from mispair.workflows.onnx_graph import Side, side_graph
 from mispair.workflows.onnx_towers import SIDES, write_towers
+from mispair.workflows.tower_probes import refuse_unlike
 from mispair.workflows.trained_run import TrainedRun, load_run
 
 Format = Literal["safetensors", "onnx", "transformers", "sentence-transformers"]
 FORMATS: tuple[str, ...] = get_args(Format)
-_EQUAL = 1e-5  # how far a vector of the exported graph may be from the network's
 
 
 def export(folder: Path, out: Path, to: str) -> Path:
@@ -96,9 +98,7 @@ def _write_onnx(run: TrainedRun, folder: Path) -> None:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         values, mask = _probe(run, side)
         vectors = session.run(None, {"values": values.numpy(), "mask": mask.numpy()})[0]
-        apart = float(np.abs(vectors - _reference(run, side, values, mask)).max())
-        if not apart <= _EQUAL:
-            raise InputError(f"{side}.onnx gives vectors that are {apart:.1g} off, more than {_EQUAL:g}: not exported")
+        refuse_unlike(_reference(run, side, values, mask), vectors, side, path.name)
 
 
 def _towers(run: TrainedRun) -> list[Dual]:
@@ -121,14 +121,14 @@ def _probe(run: TrainedRun, side: Side) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(5, parts, width, generator=rng), mask
 
 
-def _reference(run: TrainedRun, side: Side, values: torch.Tensor, mask: torch.Tensor) -> Any:
+def _reference(run: TrainedRun, side: Side, values: torch.Tensor, mask: torch.Tensor) -> NDArray[np.float32]:
     vectors = []
     with torch.no_grad():
         for model in run.models:
             assert isinstance(model, nn.Module)
             encoded = model.encode_images(values, mask) if side == "images" else model.encode_texts(values, mask)
-            vectors.append((model.pool_images if side == "images" else model.pool_texts)(encoded).float().cpu())
-    return (torch.cat(vectors, 1) / len(vectors) ** 0.5).numpy()
+            vectors.append((model.pool_images if side == "images" else model.pool_texts)(encoded))
+    return joined_vectors(vectors)
 
 
 def _facts(run: TrainedRun) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits, open_split
 from mispair.data.features import FeatureStore
+from mispair.data.section_files import values_in_full
 from mispair.encoders.protocol import Encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
@@ -23,7 +24,7 @@ from mispair.reviewing.identity import audit_identity
 from mispair.searching.index import CENTRE, Manifest, Side
 from mispair.searching.write import kind_for, write_index
 from mispair.workflows.embed import Encoding, encode_jointly
-from mispair.workflows.index_run import found_anywhere, metadata_of, splits_of, where
+from mispair.workflows.index_run import metadata_of, place_of, splits_of
 from mispair.workflows.raw_inputs import prepared_pictures
 
 Vectors = NDArray[np.float32]
@@ -46,7 +47,7 @@ def build_encoder_index(
     centre = np.stack([_mean([_store(part, side) for part in opened.values()]) for side in _SIDES])
     manifest = Manifest(
         model=encoded.encoder.fingerprint, source=encoded.encoder.name, encoder=encoded.encoder.name,
-        data=where(config), config=found_anywhere(config), pairs=pairs, width=centre.shape[1],
+        data=place_of(config), config=values_in_full(config), pairs=pairs, width=centre.shape[1],
         kind=kind_for(pairs), sides=config.sides, audit=None if verdicts is None else audit_identity(verdicts),
     )  # fmt: skip
     blocks = {side: _blocks(list(opened.values()), side, centre[k]) for k, side in enumerate(_SIDES)}

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig, PairData, list_data_splits
 from mispair.data.files.npy import open_array
-from mispair.data.section_files import full_paths
+from mispair.data.section_files import values_in_full
 from mispair.errors import InputError
 from mispair.evaluation_mode import evaluation_mode
 from mispair.progress import Tell, silent
@@ -39,7 +39,7 @@ _SAME = 5e-3  # closer than this they are the same but for the half precision of
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltIndex:
     """What building an index gave."""
 
     manifest: Manifest
@@ -63,7 +63,7 @@ def build_index(
     data: DataConfig | None = None,
     verdicts: Verdicts | None = None,
     tell: Tell = silent,
-) -> Made:
+) -> BuiltIndex:
     """Write the index of every pair of a run's data, or of other data, into `folder`.
 
     Where an index of the same model is there, images and texts it holds are not encoded again.
@@ -78,9 +78,9 @@ def build_index(
     parts = {side: [_encode(run, part, side, known.get(side), tell) for part in opened.values()] for side in _SIDES}
     pairs = sum(len(part) for part in opened.values())
     manifest = Manifest(
-        model=model, source=str(run.folder.resolve()), data=where(config), pairs=pairs,
+        model=model, source=str(run.folder.resolve()), data=place_of(config), pairs=pairs,
         joined=tuple(str(folder.resolve()) for folder in run.folders[1:]),
-        config=found_anywhere(config), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
+        config=values_in_full(config), width=parts["images"][0].vectors.shape[1], kind=kind_for(pairs),
         sides=config.sides, rerank=_scores_finer(run, next(iter(opened.values()))),
         audit=None if verdicts is None else audit_identity(verdicts),
     )  # fmt: skip
@@ -92,7 +92,7 @@ def build_index(
     blocks = {s: _blocks([p.vectors for p in parts[s]], rows[s]) for s in _SIDES}
     write_index(folder, manifest, blocks, metadata_of(opened, verdicts), tell, {KEYS: keys})
     every = [part for side in parts.values() for part in side]
-    return Made(manifest, sum(p.encoded for p in every), sum(len(p.vectors) - p.encoded for p in every))
+    return BuiltIndex(manifest, sum(p.encoded for p in every), sum(len(p.vectors) - p.encoded for p in every))
 
 
 def splits_of(listed: list[str], verdicts: Verdicts | None) -> list[str]:
@@ -243,12 +243,6 @@ def _judged(verdicts: Verdicts, split: str, pairs: int) -> dict[str, Any]:
     }
 
 
-def found_anywhere(config: DataConfig) -> dict[str, Any]:
-    """A data section with full paths: an index is asked from other folders than the one it was made in."""
-    values = config.model_dump(mode="json")
-    return values | full_paths(values)
-
-
-def where(config: DataConfig) -> str:
-    """The place of some data, whatever the present folder is."""
+def place_of(config: DataConfig) -> str:
+    """The file or folder of some data, links followed: an index says what it was made from."""
     return config.path if config.path == "scenes" else str(Path(config.path).resolve())

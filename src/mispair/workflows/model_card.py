@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mispair.auditing.rate_words import training_rate_words
 from mispair.config.schema import RunConfig
-from mispair.rate_words import training_rate_words
 from mispair.recall_keys import HEADINGS, RECALLS
 from mispair.runtime.trainer import BEFORE_TRAINING
 from mispair.version import __version__

@@ -79,7 +79,7 @@ class OneNetwork:
         return copy.deepcopy(self._start)
 
 
-class _Kept(RetrievalModule):
+class _Wrapped(RetrievalModule):
     """A network that keeps `RetrievalModel` without deriving from our base."""
 
     def __init__(self, inner: Any) -> None:
@@ -139,4 +139,4 @@ def _as_retrieval_module(network: object) -> RetrievalModule:
             f"{type(network).__name__} lacks {', '.join(lacking)}; a model keeps mispair.protocols.RetrievalModel, "
             "best by deriving from mispair.retrieval_module.RetrievalModule"
         )
-    return _Kept(network)
+    return _Wrapped(network)

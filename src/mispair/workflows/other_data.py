@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mispair.data import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.section_files import data_path
 from mispair.encoders.registry import open_encoder
 from mispair.errors import InputError
 from mispair.progress import Tell, silent
@@ -73,4 +74,4 @@ def other_data(run: TrainedRun, data: str | os.PathLike[str] | DataConfig, tell:
     """What an argument `data` of the front door names: a path is read like the run's own data, a section as it is."""
     if isinstance(data, DataConfig):
         return read_as(run, data, tell)
-    return read_as(run, like_own(run.config.data, DataConfig(path=os.fspath(data))), tell)
+    return read_as(run, like_own(run.config.data, DataConfig(path=data_path(data))), tell)

@@ -18,7 +18,7 @@ from mispair.auditing.fixing.earlier import earlier_fix
 from mispair.auditing.space import Space, space_of
 from mispair.data import PairData, list_data_splits, open_split
 from mispair.data.config import DataConfig
-from mispair.data.embedded_folder import EmbeddedFolder
+from mispair.data.embedded_folder import EmbeddedFolder, table_of
 from mispair.data.files.reading import plain_file
 from mispair.data.identity import content_hash
 from mispair.data.readers.dispatch import open_source
@@ -32,7 +32,7 @@ from mispair.scale.judge_many import AuditContext
 from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_pairs
 from mispair.section import Section
 from mispair.shell_word import in_shell
-from mispair.workflows.audit import held_out, origin_of, refuse_other_sizes, usual_split
+from mispair.workflows.audit import default_split, held_out, origin_of, refuse_other_sizes
 from mispair.workflows.other_data import like_own, refuse_other_encoder
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -52,7 +52,8 @@ class Subject(Section):
 
     @classmethod
     def of_embeddings(cls, first: str, second: str, table: DataConfig | None) -> Subject:
-        """Two .npy files, and the table whose rows they are, where there is one."""
+        """Two .npy files, and the table whose rows they are, where there is one: this, or that of their folder."""
+        table = table or table_of(first, second)
         config, origin = arrays_as_data(first, second, table)
         return cls(data=config, origin=None if table is None else origin)
 
@@ -241,5 +242,5 @@ def subject_of(
 def _subject_of_run(run: TrainedRun, config: DataConfig, split: str | None) -> Subject:
     """A run and the data it shall judge."""
     config = located(config)
-    chosen = split or usual_split(config, list_data_splits(config))
+    chosen = split or default_split(config, list_data_splits(config))
     return Subject(data=config, run=os.path.abspath(run.folder), split=chosen)

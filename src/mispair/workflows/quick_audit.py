@@ -13,6 +13,7 @@ from mispair.auditing.embeddings import GivenPairs, as_array, number_images, ref
 from mispair.auditing.facts import Origin
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.embedded_folder import table_of
 from mispair.data.features import FeatureStore
 from mispair.data.readers.dispatch import open_pairing
 from mispair.errors import InputError
@@ -49,7 +50,11 @@ def quick_audit_files(
     seen: str | os.PathLike[str] | None = None,
     tell: Tell = silent,
 ) -> Verdicts:
-    """`mispair.auditing.quick.quick_audit_files`, for any number of pairs; very many are read in place."""
+    """`mispair.auditing.quick.quick_audit_files`, for any number of pairs; very many are read in place.
+
+    Two arrays of a folder that `mispair embed` wrote are paired as its table says.
+    """
+    data = data or table_of(first, second)
     subject = Subject.of_embeddings(os.fspath(first), os.fspath(second), data)
     if len(open_pairing(subject.data, "all").image_of_text) < LARGE:
         return quick.quick_audit_files(first, second, data=data, seen=seen, tell=tell)

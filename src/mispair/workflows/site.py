@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from mispair.auditing.audit_folder import AuditFolder
+from mispair.auditing.facts import judged_config
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig
 from mispair.encoders.registry import open_encoder
@@ -121,7 +121,7 @@ def _audit_site(folder: Path, pictures: Path | None, tell: Tell) -> Site:
     run = run_of_audit(verdicts, folder)
     if run is not None:
         return _site(folder.name, _index_of_run(run, folder / "index", verdicts, tell), pictures, review)
-    config = _config_of(verdicts)
+    config = judged_config(verdicts.facts)
     if verdicts.facts.run is None and config is not None and config.encoder is not None:
         return _site(folder.name, _index_of_encoder(config, folder / "index", verdicts, tell), pictures, review)
     return Site(folder.name, review=review, pictures=_of_audit(verdicts, pictures))
@@ -158,7 +158,7 @@ def _usable(folder: Path, model: str, verdicts: Verdicts | None) -> Index | None
 
 
 def _of_audit(verdicts: Verdicts, folder: Path | None) -> PicturesOfSplits | None:
-    config = _config_of(verdicts)
+    config = judged_config(verdicts.facts)
     if config is None:
         if folder is None:
             return None
@@ -169,13 +169,3 @@ def _of_audit(verdicts: Verdicts, folder: Path | None) -> PicturesOfSplits | Non
     if folder is not None or config.encoder is not None:
         shown.refuse_if_gone()
     return shown
-
-
-def _config_of(verdicts: Verdicts) -> DataConfig | None:
-    about = verdicts.facts.data
-    if about.get("config") is None:
-        return None
-    try:
-        return DataConfig.model_validate(about["config"])
-    except ValidationError:
-        raise InputError("audit.json tells of data in a way this version of mispair does not know") from None

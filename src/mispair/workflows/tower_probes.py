@@ -1,4 +1,4 @@
-"""What exported towers are tried on: pictures and captions of several sizes, and what the run itself makes of them."""
+"""What an export is held against: for towers pictures and captions of several sizes, and what the run makes of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mispair.encoders.tower_inputs import TowerInputs
 from mispair.errors import InputError
 from mispair.models.dual import Dual
+from mispair.retrieval.scoring import joined_vectors
 
 EQUAL = 1e-5  # how far a vector of the exported model may be from the network's
 CAPTIONS = ("a dog runs", "two cats sleep on the red sofa", "the beach", "dog " * 200)
@@ -36,11 +37,11 @@ def own_vectors(models: Sequence[Dual], inputs: TowerInputs) -> list[NDArray[np.
     real = torch.ones(len(pixels), 1, dtype=torch.bool)
     seen = [model.pool_images(model.encode_images(pixels, real)) for model in models]
     read = [model.pool_texts(model.encode_texts(ids, mask)) for model in models]
-    return [np.asarray((torch.cat(side, 1) / len(models) ** 0.5).numpy()) for side in (seen, read)]
+    return [joined_vectors(side) for side in (seen, read)]
 
 
 def refuse_unlike(expected: NDArray[np.float32], theirs: NDArray[np.float32], side: str, by: str) -> None:
-    """Raise InputError where vectors by another program are not the run's."""
+    """Raise InputError where what was exported gives other vectors than the run."""
     apart = float(np.abs(expected - theirs).max()) if expected.shape == theirs.shape else float("inf")
     if not apart <= EQUAL:
         raise InputError(f"{by} gives {side} vectors that are {apart:.1g} off, more than {EQUAL:g}: not exported")

@@ -24,7 +24,14 @@ from mispair.errors import InputError
 from mispair.pictures.given import is_picture, picture_bytes
 from mispair.protocols import RetrievalModel
 from mispair.retrieval.evaluate import RecallEvaluator
-from mispair.retrieval.scoring import Precision, encode_images, encode_texts, read_batches, score_grid
+from mispair.retrieval.scoring import (
+    Precision,
+    encode_images,
+    encode_texts,
+    joined_vectors,
+    read_batches,
+    score_grid,
+)
 from mispair.runtime.run_folder import RunFolder
 from mispair.shell_word import in_shell
 from mispair.types import Encoded
@@ -198,10 +205,8 @@ class TrainedRun:
             encoded = encode(model, read_batches(model, partial(gather, store), np.arange(len(store))))
             parts.append(encoded)
             with torch.no_grad():
-                pooled: Tensor = (model.pool_images if side == "images" else model.pool_texts)(encoded)
-            vectors.append(pooled.float().cpu())
-        joined = torch.cat(vectors, 1) / len(vectors) ** 0.5  # products of these are the mean of the products
-        return EncodedItems(tuple(parts), np.asarray(joined.numpy()))
+                vectors.append((model.pool_images if side == "images" else model.pool_texts)(encoded))
+        return EncodedItems(tuple(parts), joined_vectors(vectors))
 
 
 def load_run(

@@ -9,9 +9,9 @@ import pytest
 
 import mispair
 from mispair.auditing.fixing.earlier import earlier_fix
+from mispair.auditing.rate_words import training_rate_words
 from mispair.auditing.verdicts import Verdicts
 from mispair.data import DataConfig
-from mispair.rate_words import training_rate_words
 from mispair.workflows.quick_audit import quick_audit_files
 from tests.auditing.planted import planted
 

@@ -73,3 +73,6 @@ def test_changed_data_is_refused(tmp_path: Path) -> None:
     table(tmp_path / "t.csv", [*CAPTIONS[:-1], "another"], IMAGES)
     with pytest.raises(InputError, match="has changed since the audit"):
         reopen(verdicts)
+    (tmp_path / "t.csv").unlink()
+    with pytest.raises(InputError, match=r"t\.csv does not exist.*name where it lies now with --data"):
+        reopen(verdicts)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mispair.data.files.reading import read_text, reading, shorten
+from mispair.data.files.reading import read_text, reading, some_names
 from mispair.errors import InputError
 
 
@@ -41,5 +41,5 @@ def test_text_in_another_encoding_is_named_with_its_line(tmp_path: Path) -> None
 
 
 def test_names_of_any_length_and_number_are_shown_short() -> None:
-    assert shorten(["a", "b"]) == "'a', 'b'"
-    assert len(shorten(["x" * 300_000] * 5000)) < 300
+    assert some_names(["a", "b"]) == "'a', 'b'"
+    assert len(some_names(["x" * 300_000] * 5000)) < 300

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mispair.data import DataConfig, open_source
-from mispair.data.files.tar_names import is_tar_pattern, tars_named
+from mispair.data.files.tar_names import is_tar_pattern, names_nothing, tars_named
 from mispair.errors import InputError
 from tests.data.picture_samples import picture, write_tar
 from tests.data.samples import write_lines
@@ -41,6 +41,14 @@ def test_what_a_pattern_means(shards: Path, pattern: str, numbers: list[int]) ->
     assert list(source.captions or ()) == [f"words {k}" for k in numbers]
     assert source.pictures is not None
     assert list(source.pictures) == [picture(k) for k in numbers]
+
+
+def test_a_pattern_is_something_though_no_path(shards: Path) -> None:
+    names = ("s-*.tar", "s-{00000..00001}.tar", "s-00000.tar", ".")
+    assert not any(names_nothing(str(shards / name)) for name in names)
+    assert not names_nothing("scenes")
+    assert names_nothing(str(shards / "other.tar"))
+    assert names_nothing(str(shards / "pairs*.csv"))
 
 
 def test_a_name_is_itself_first(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from mispair.auditing.embeddings import number_images
+from mispair.auditing.facts import judged_config
 from mispair.auditing.verdicts import Verdicts
 from mispair.data.config import DataConfig
+from mispair.data.files.tar_names import names_nothing
 from mispair.data.identity import content_hash
 from mispair.data.pair_table import PairTable
 from mispair.data.readers.dispatch import list_data_splits
@@ -16,6 +16,7 @@ from mispair.data.readers.table import located
 from mispair.data.source import Source
 from mispair.data.splits import open_pairs
 from mispair.errors import InputError
+from mispair.missing_path import does_not_exist
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +41,15 @@ def reopen(verdicts: Verdicts, named: DataConfig | None = None) -> JudgedData:
     if named is not None:
         return _named(verdicts, named)
     about = verdicts.facts.data
-    if not isinstance(about.get("config"), dict):
+    config = judged_config(verdicts.facts)
+    if config is None:
         raise InputError(
             "this audit was made in memory and does not say where its data lies: name it with --data (data=)"
         )
-    try:
-        config = DataConfig.model_validate(about["config"])
-    except ValidationError:
-        raise InputError("audit.json names its data in a way mispair does not know; audit it again") from None
+    if names_nothing(config.path):
+        raise InputError(
+            f"{does_not_exist(config.path)}; it is what the audit judged, so name where it lies now with --data (data=)"
+        )
     source, table, noise_hash = open_pairs(config, str(about.get("split")))
     if (
         len(table) != len(verdicts)

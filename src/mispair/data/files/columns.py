@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mispair.data.config import ColumnsConfig
 from mispair.data.files.picture_folder import is_picture_name
-from mispair.data.files.reading import shorten
+from mispair.data.files.reading import some_names
 from mispair.errors import InputError
 
 # Names used by open_clip, img2dataset, clip-retrieval, DataComp, LAION, Hugging Face and Flickr30k, best first.
@@ -53,7 +53,7 @@ class Columns:
         used |= {"file": self.file, "pictures": self.picture, "weights": self.weights, "features": self.vectors}
         said = ", ".join(f"{role} from '{name}'" for role, name in used.items() if name is not None)
         rest = [name for name in header if name not in used.values()]
-        return f"{file}: {said}" + (f"; not used: {shorten(rest, 6)}" if rest else "")
+        return f"{file}: {said}" + (f"; not used: {some_names(rest, 6)}" if rest else "")
 
 
 def recognise(
@@ -73,7 +73,7 @@ def recognise(
     repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         raise InputError(
-            f"{file} has two columns called {shorten(repeated[:1])}; expected different names, so rename one"
+            f"{file} has two columns called {some_names(repeated[:1])}; expected different names, so rename one"
         )
     caption = _named(header, wanted.caption, "caption", file) or _caption(header, wanted, file, needs_caption)
     picture = next((name for name in (wanted.image, *pictures) if name in pictures), None)
@@ -82,7 +82,7 @@ def recognise(
     image = _best(rest, IMAGE) if image is None or image in pictures else image
     if image is None and picture is None:
         raise InputError(
-            f"{file} has the columns {shorten(header, 8)}; expected one for the image (such as image_id, filepath or"
+            f"{file} has the columns {some_names(header, 8)}; expected one for the image (such as image_id, filepath or"
             " file_name), so name it with columns.image (--image-column)"
         )
     rest = [name for name in rest if name != image]
@@ -98,7 +98,7 @@ def _caption(header: list[str], wanted: ColumnsConfig, file: str, needed: bool) 
     could = [name for name in header if name.lower() in CAPTION and name not in taken]
     if len(could) > 1:
         raise InputError(
-            f"{file}: {shorten(could, 4)} could all be the caption; expected one, so name it with columns.caption"
+            f"{file}: {some_names(could, 4)} could all be the caption; expected one, so name it with columns.caption"
             " (--caption-column)"
         )
     if not could and needed:
@@ -106,7 +106,7 @@ def _caption(header: list[str], wanted: ColumnsConfig, file: str, needed: bool) 
         if any(is_picture_name(name) for name in header):
             named = "so put a line with their names first, such as image,caption, if this is a pair already"
         raise InputError(
-            f"{file} has the columns {shorten(header, 8)}; expected one for the caption (such as caption, title or"
+            f"{file} has the columns {some_names(header, 8)}; expected one for the caption (such as caption, title or"
             f" text), {named}"
         )
     return could[0] if could else None
@@ -114,7 +114,7 @@ def _caption(header: list[str], wanted: ColumnsConfig, file: str, needed: bool) 
 
 def _named(header: list[str], name: str | None, role: str, file: str) -> str | None:
     if name is not None and name not in header:
-        raise InputError(f"{file} has no column {name!r} for the {role}; expected one of {shorten(header, 8)}")
+        raise InputError(f"{file} has no column {name!r} for the {role}; expected one of {some_names(header, 8)}")
     return name
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mispair.data.files.reading import plain_file, reading, shorten
+from mispair.data.files.reading import plain_file, reading, some_names
 from mispair.errors import InputError
 
 _MAGIC = b"\x93NUMPY"
@@ -110,7 +110,7 @@ def _zip_trouble(file: Path) -> str:
         return "is a PyTorch file (torch.save), which is not opened here: save tensor.numpy() with numpy.save"
     arrays = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]
     if arrays:
-        return f"is an .npz archive of {shorten(arrays)}: save the one array that is meant with numpy.save"
+        return f"is an .npz archive of {some_names(arrays)}: save the one array that is meant with numpy.save"
     return "is a zip archive: save the array in it with numpy.save"
 
 

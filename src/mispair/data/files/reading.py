@@ -134,7 +134,7 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
         ) from None
 
 
-def shorten(names: list[str], most: int = 3) -> str:
+def some_names(names: list[str], most: int = 3) -> str:
     """The first `most` names, quoted, and how many more there are: 'a', 'b', 'c' and 9 more; long ones are cut."""
     shown = ", ".join(value_words.shorten(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

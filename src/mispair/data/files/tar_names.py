@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mispair.errors import InputError
+from mispair.missing_path import is_missing
 
 _MOST = 100_000  # names one pattern may stand for
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -24,6 +25,11 @@ def list_tars(folder: Path) -> list[Path]:
 def is_tar_pattern(name: str) -> bool:
     """Whether a name stands for several tars, by {00000..00009}, {a,b}, * or ?, and is not itself that of a file."""
     return name.lower().endswith(".tar") and any(mark in name for mark in "{*?[") and not os.path.lexists(name)
+
+
+def names_nothing(data: str) -> bool:
+    """Whether nothing is where DATA is named: it is no path, no pattern of tars and not the generated world."""
+    return data != "scenes" and is_missing(data) and not is_tar_pattern(data)
 
 
 def tars_named(name: str | Path) -> list[Path]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mispair.counted import counted, either
-from mispair.data.files.reading import shorten
+from mispair.data.files.reading import some_names
 from mispair.data.source import Finding, Source, of_split
 
 MANY_RARE = 0.2  # share of the words of train below min_count worth a person's look
@@ -49,7 +49,7 @@ def repeated_ids(sources: Sequence[Source]) -> list[Finding]:
         shared = [name for name in first if name in homes]
         if shared:
             text = (
-                f"{counted(len(shared), 'image id')} of {source.split} (first {shorten(shared, 2)})"
+                f"{counted(len(shared), 'image id')} of {source.split} (first {some_names(shared, 2)})"
                 f" {either(len(shared), 'is', 'are')} also in"
                 f" {homes[shared[0]]}; keep every image in one split"
             )

@@ -14,7 +14,7 @@ from mispair.data.files.image_of import ENDING as IMAGE_OF
 from mispair.data.files.image_of import read_image_of
 from mispair.data.files.weights import read_weights
 from mispair.data.holdout import held_out
-from mispair.data.readers.precomp import fold_repeats
+from mispair.data.readers.precomp import fold_repeated_rows
 from mispair.data.readers.protocol import in_order
 from mispair.data.source import Source
 from mispair.errors import InputError
@@ -42,7 +42,7 @@ class TwoArrays:
         note = None
         image_of_text = read_image_of(second.with_name(f"{second.stem}{IMAGE_OF}"), len(images), len(texts))
         if image_of_text is None:
-            per_image, images, note = fold_repeats(images, len(texts), name=str(second))
+            per_image, images, note = fold_repeated_rows(images, len(texts), name=str(second))
             image_of_text = np.repeat(np.arange(len(images)), per_image)
         source = Source(
             name=path.resolve().stem,

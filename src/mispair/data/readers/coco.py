@@ -9,7 +9,8 @@ from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
 from mispair.data.files.table_rows import Value
 from mispair.data.readers.caption_json import CaptionEntry, caption_in, list_in, name_in, pairs_of_entries, value_in
-from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.pair_list import PairList
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.errors import InputError
 from mispair.value_words import kind_of, shorten

@@ -11,7 +11,8 @@ from mispair.data.config import DataConfig
 from mispair.data.files.captions import not_utf8
 from mispair.data.files.reading import read_lines
 from mispair.data.readers.caption_json import CaptionEntry, pairs_of_entries
-from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.pair_list import PairList
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.errors import InputError
 
 _WHAT = "captions as Flickr has them: a picture's name, #, a number, a tab and a caption per line"

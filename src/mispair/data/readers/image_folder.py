@@ -16,7 +16,8 @@ from mispair.data.config import DataConfig
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.rows import TABLES
 from mispair.data.picture_store import PictureIndex, PictureStore
-from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
+from mispair.data.readers.pair_list import PairList, usual_split
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.table import read_table
 from mispair.errors import InputError
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from mispair.data.config import DataConfig
 from mispair.data.files.reading import read_json
 from mispair.data.readers.caption_json import CaptionEntry, caption_in, list_in, name_in, pairs_of_entries, value_in
-from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
+from mispair.data.readers.pair_list import PairList, usual_split
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.errors import InputError
 
 WHAT = 'Karpathy\'s layout: {"images": [{"filename": ..., "split": ..., "sentences": [{"raw": ...}]}]}'

@@ -6,9 +6,8 @@ Letters: I distinct images, M texts.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +18,12 @@ from mispair.data.config import DataConfig
 from mispair.data.embedded_folder import EmbeddedFolder
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.ids import Matched, match_ids, read_ids
-from mispair.data.files.reading import shorten
-from mispair.data.files.weights import read_weights
+from mispair.data.files.reading import some_names
 from mispair.data.holdout import held_out, image_shares
 from mispair.data.picture_store import PictureIndex
 from mispair.data.readers.protocol import in_order
 from mispair.data.source import Finding, Source
 from mispair.errors import InputError
-from mispair.progress import Progress
 from mispair.spreadsheet import as_cell
 
 WITHOUT_FEATURES = "ids without features"
@@ -221,7 +218,7 @@ def _why(names: list[str], features: Path | None) -> str:
     made = None if features is None else EmbeddedFolder(features.parent)
     reasons = {} if made is None else made.reasons()
     if made is None or as_cell(names[0]) not in reasons:
-        return f"(first {shorten(names, 2)})"
+        return f"(first {some_names(names, 2)})"
     return f"(first {names[0]!r}: {reasons[as_cell(names[0])]}; all are listed in {made.failed_file})"
 
 
@@ -262,30 +259,3 @@ def _second(config: DataConfig, pairs: PairList, texts: NDArray[np.int64]) -> Fe
 
 def _first(lines: Sequence[int] | NDArray[np.int64]) -> tuple[int, ...]:
     return tuple(int(line) for line in lines[:20])
-
-
-class PairListReader(ABC):
-    """A reader of a format whose pairs can be listed: it recognises the data and gives the list."""
-
-    @abstractmethod
-    def read(self, config: DataConfig) -> PairList:
-        """All pairs of the data, with their splits where it has some."""
-
-    def splits(self, config: DataConfig) -> list[str]:
-        """The splits that can be opened, in the usual order; ["all"] where the data has none."""
-        return list_splits_of(self.read(config), config)
-
-    def open(
-        self, config: DataConfig, split: str, *, features: bool = True, progress: Progress | None = None
-    ) -> Source:
-        """One split as it lies there."""
-        return open_pair_list(_weighted(self.read(config), config), config, split)
-
-
-def _weighted(pairs: PairList, config: DataConfig) -> PairList:
-    """With the weights of `NAME.npy`, one per text, where the list has no place for them."""
-    if config.weights is None or pairs.weights is not None:
-        return pairs
-    home = pairs.path if os.path.isdir(pairs.path) else pairs.path.parent
-    file = home / f"{config.weights}.npy"
-    return replace(pairs, weights=read_weights(file, len(pairs.images))) if os.path.isfile(file) else pairs

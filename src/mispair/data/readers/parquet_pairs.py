@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mispair.atomic import write_atomically
-from mispair.cache import cache_folder
+from mispair.data.cache_folder import cache_folder
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore, open_features
 from mispair.data.files.columns import ID, IMAGE, SPLIT, Columns, recognise
+from mispair.data.files.npy_blocks import write_blocks
 from mispair.data.files.parquet import open_parquet, parquet_schema, read_parquet
 from mispair.data.files.picture_column import ParquetStore, parquet_places, picture_columns, refuse_other_columns
 from mispair.data.files.picture_folder import FolderStore
@@ -146,20 +149,21 @@ def _embeddings(paths: tuple[Path, ...], column: str, count: int) -> FeatureStor
 
 def _write_vectors(paths: tuple[Path, ...], column: str, count: int, file: Path) -> None:
     def write(target: Path) -> None:
-        width, done = 0, 0
-        with target.open("wb") as out:
-            for path in paths:
-                with open_parquet(path) as opened:
-                    for batch in opened.iter_batches(batch_size=4096, columns=[column]):
-                        block = _block(batch.column(0), path, done, width)
-                        if not width:
-                            width = block.shape[1]
-                            header = {"descr": "<f4", "fortran_order": False, "shape": (count, width)}
-                            np.lib.format.write_array_header_1_0(out, header)
-                        out.write(block.tobytes())
-                        done += len(block)
+        blocks = _blocks(paths, column)
+        first = next(blocks, np.empty((0, 0), "<f4"))
+        write_blocks(target, (count, first.shape[1]), "<f4", chain([first], blocks))
 
     write_atomically(file, write, "run the command again, or set MISPAIR_CACHE to another place")
+
+
+def _blocks(paths: tuple[Path, ...], column: str) -> Iterator[NDArray[np.float32]]:
+    width, done = 0, 0
+    for path in paths:
+        with open_parquet(path) as opened:
+            for batch in opened.iter_batches(batch_size=4096, columns=[column]):
+                block = _block(batch.column(0), path, done, width)
+                width, done = block.shape[1], done + len(block)
+                yield block
 
 
 def _block(vectors: Any, path: Path, done: int, width: int) -> NDArray[np.float32]:

@@ -9,7 +9,8 @@ from mispair.data.config import DataConfig
 from mispair.data.files.columns import Columns
 from mispair.data.files.parquet import parquet_schema
 from mispair.data.files.tar_names import list_tars
-from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.pair_list import PairList
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.parquet_pairs import parquet_columns, read_parquet_pairs
 from mispair.data.readers.split_names import splits_in_names
 

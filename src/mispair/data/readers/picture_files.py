@@ -16,7 +16,8 @@ from mispair.data.files.reading import read_lines
 from mispair.data.files.rows import TABLES
 from mispair.data.files.tar_names import list_tars
 from mispair.data.picture_store import PictureIndex
-from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.pair_list import PairList
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.split_names import splits_in_names
 from mispair.data.source import Finding
 from mispair.pictures.containment import contained

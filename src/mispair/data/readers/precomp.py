@@ -59,7 +59,7 @@ def open_precomp(folder: Path, split: str, weights: str | None = None) -> Source
     note = None
     image_of_text = read_image_of(folder / f"{split}{IMAGE_OF}", len(images), len(captions.captions))
     if image_of_text is None:
-        per_image, images, note = fold_repeats(images, len(captions.captions), captions)
+        per_image, images, note = fold_repeated_rows(images, len(captions.captions), captions)
         image_of_text = np.repeat(np.arange(len(images)), per_image)
     ids, id_findings = _read_ids(folder, split, len(images), image_of_text, captions)
     notes = () if note is None else (note,)
@@ -78,7 +78,7 @@ def open_precomp(folder: Path, split: str, weights: str | None = None) -> Source
     )
 
 
-def fold_repeats(
+def fold_repeated_rows(
     store: FeatureStore, texts: int, captions: CaptionFile | None = None, name: str | None = None
 ) -> tuple[int, FeatureStore, str | None]:
     """How many of `texts` belong to each row of `store`, the store without repeated rows, and a note if it had some."""

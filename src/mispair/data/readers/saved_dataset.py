@@ -16,7 +16,8 @@ from mispair.data.files.picture_column import ArrowStore, ColumnPlace, arrow_bat
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.files.table_rows import WHAT, TableRows, Value
 from mispair.data.readers.columns_to_pairs import pairs_of_columns
-from mispair.data.readers.pair_list import PairList, PairListReader, usual_split
+from mispair.data.readers.pair_list import PairList, usual_split
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.parquet_pairs import distinct_names, parquet_columns
 from mispair.errors import InputError
 from mispair.ordinary_file import read_ordinary

@@ -23,7 +23,8 @@ from mispair.data.files.reading import decode_line, is_utf8
 from mispair.data.files.rows import TABLES
 from mispair.data.files.tar_names import list_tars, tars_named
 from mispair.data.picture_store import PictureIndex
-from mispair.data.readers.pair_list import PairList, PairListReader
+from mispair.data.readers.pair_list import PairList
+from mispair.data.readers.pair_list_reader import PairListReader
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.readers.split_names import splits_in_names
 from mispair.data.source import Finding
@@ -77,15 +78,6 @@ def _read_shards(
     silent: list[str] = []
     lost: list[str] = []
     latin: list[str] = []
-    findings: list[Finding] = []
-    for tar in tars:
-        listing = list_tar(tar)
-        if listing.trouble:
-            findings.append(Finding("damaged tar", "all", 1, f"{tar.name} is {listing.trouble}; copy it again"))
-        again = [name for name, times in Counter(member.name for member in listing.members).items() if times > 1]
-        if again:
-            text = f"{tar.name}: {counted(len(again), 'name')} (first {again[0]!r}) more than once; the last one counts"
-            findings.append(Finding("repeated names", "all", len(again), text))
     for sample in read_samples(tars, store, column):
         name = sample.key if len(tars) == 1 else f"{called[sample.tar]}/{sample.key}"
         if sample.picture is None:
@@ -103,18 +95,7 @@ def _read_shards(
     if not images:
         raise InputError(f"{path} holds no picture; expected shards with .jpg, .png or .webp and .txt or .json members")
     captioned = len(silent) < len(places)
-    if captioned and silent:
-        text = f"{counted(len(silent), 'picture')} (first {silent[0]!r}) without .txt or .json: an empty caption"
-        findings.append(Finding("pictures without a caption", "all", len(silent), text))
-    if lost:
-        text = f"{counted(len(lost), 'sample')} (first {lost[0]!r}) with a caption and no picture; not used"
-        findings.append(Finding("captions without a picture", "all", len(lost), text))
-    if latin:
-        text = (
-            f"{counted(len(latin), 'caption')} (first of {latin[0]!r}) not in UTF-8; read as Latin-1, or without what"
-            " is broken, so save as UTF-8"
-        )
-        findings.append(Finding("bytes that are not UTF-8", "all", len(latin), text))
+    findings = [*_damaged_or_repeated(tars), *_of_captions(silent if captioned else [], lost, latin)]
     rows = np.arange(len(images))
     return PairList(
         path=path,
@@ -128,6 +109,34 @@ def _read_shards(
         findings=tuple(findings),
         pictures=PictureIndex(store, places, {}, str(path)),
     )
+
+
+def _damaged_or_repeated(tars: tuple[Path, ...]) -> Iterator[Finding]:
+    """Tars that cannot be read to their end, and names that stand in one of them more than once."""
+    for tar in tars:
+        listing = list_tar(tar)
+        if listing.trouble:
+            yield Finding("damaged tar", "all", 1, f"{tar.name} is {listing.trouble}; copy it again")
+        again = [name for name, times in Counter(member.name for member in listing.members).items() if times > 1]
+        if again:
+            text = f"{tar.name}: {counted(len(again), 'name')} (first {again[0]!r}) more than once; the last one counts"
+            yield Finding("repeated names", "all", len(again), text)
+
+
+def _of_captions(silent: list[str], lost: list[str], latin: list[str]) -> Iterator[Finding]:
+    """By the names of their samples: pictures without a caption, captions without a picture, captions not in UTF-8."""
+    if silent:
+        text = f"{counted(len(silent), 'picture')} (first {silent[0]!r}) without .txt or .json: an empty caption"
+        yield Finding("pictures without a caption", "all", len(silent), text)
+    if lost:
+        text = f"{counted(len(lost), 'sample')} (first {lost[0]!r}) with a caption and no picture; not used"
+        yield Finding("captions without a picture", "all", len(lost), text)
+    if latin:
+        text = (
+            f"{counted(len(latin), 'caption')} (first of {latin[0]!r}) not in UTF-8; read as Latin-1, or without what"
+            " is broken, so save as UTF-8"
+        )
+        yield Finding("bytes that are not UTF-8", "all", len(latin), text)
 
 
 def _names_of(tars: tuple[Path, ...]) -> list[str]:

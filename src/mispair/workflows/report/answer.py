@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mispair.auditing.fixing.expectation import advise
+from mispair.auditing.rate_words import training_rate_words
 from mispair.auditing.verdicts import Verdicts, issues_sentence, left_out_sentence, rate_sentence
 from mispair.counted import counted
-from mispair.rate_words import training_rate_words
 from mispair.shell_word import in_shell
 from mispair.workflows.report.pairs import JudgedPairs
 from mispair.workflows.report.training import RunRecord, evaluated_on_clean, recalls

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from mispair.auditing.audit_folder import TABLE as AUDIT_TABLE
 from mispair.auditing.audit_folder import AuditFolder
-from mispair.auditing.facts import KINDS
+from mispair.auditing.facts import KINDS, judged_config
 from mispair.auditing.verdicts import Verdicts
 from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
@@ -186,11 +184,9 @@ def audited_data(run: training.RunRecord | None, audit: Verdicts) -> tuple[DataC
     """Which data and split the audit judged."""
     about = audit.facts.data
     split = str(about.get("split") or "train")
-    if isinstance(about.get("config"), dict):
-        try:
-            return DataConfig.model_validate(about["config"]), split
-        except ValidationError:
-            raise InputError("audit.json tells of data in a way this version of mispair does not know") from None
+    config = judged_config(audit.facts)
+    if config is not None:
+        return config, split
     known = DataConfig(path="") if run is None else run.config.data
     return known.model_copy(update={"path": str(about.get("path") or known.path)}), split
 

@@ -13,24 +13,15 @@ from mispair.auditing.fixing.slots import Slots, WrittenPairs, weights_of
 from mispair.auditing.fixing.writers.protocol import save_array
 from mispair.data.config import DataConfig
 from mispair.data.features import FeatureStore
+from mispair.data.files.npy_blocks import some_rows, write_blocks
 from mispair.data.readers.dispatch import open_source
 from mispair.data.readers.pair_list import features_path
 from mispair.errors import InputError
 
-_ROWS = 1024  # of features copied at a time
-
 
 def write_rows(store: FeatureStore, rows: NDArray[np.int64], path: Path) -> None:
-    """Rows of an array as they lie there, in their own type, a few at a time.
-
-    Written, not mapped: a map on a full disk is a bus error, a write is an OSError.
-    """
-    shape = (len(rows), *store.array.shape[1:])
-    with path.open("wb") as file:
-        header = {"descr": np.lib.format.dtype_to_descr(store.array.dtype), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, len(rows), _ROWS):
-            file.write(np.ascontiguousarray(store.raw(rows[start : start + _ROWS])).data)
+    """Rows of an array as they lie there, in their own type, and how many regions of each are real."""
+    write_blocks(path, (len(rows), *store.array.shape[1:]), store.array.dtype, some_rows(store.raw, rows))
     if store.lengths is not None:
         where = rows if store.rows is None else store.rows[rows]
         save_array(path.with_name(f"{path.stem}_lens.npy"), store.lengths[where])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mispair.auditing.fixing.judged_data import JudgedData
 from mispair.auditing.fixing.slots import WrittenPairs
 from mispair.data.config import DataConfig
+from mispair.data.files.npy_blocks import write_blocks
 from mispair.data.files.picture_folder import FolderStore
 from mispair.data.picture_store import Pictures
 
@@ -73,7 +74,4 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 def save_array(path: Path, values: NDArray[np.generic]) -> None:
     """`numpy.save` through Python's own file, whose errors say what is wrong."""
-    with path.open("wb") as file:
-        header = {"descr": np.lib.format.dtype_to_descr(values.dtype), "fortran_order": False, "shape": values.shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        file.write(np.ascontiguousarray(values).data)
+    write_blocks(path, values.shape, values.dtype, [values])
