@@ -118,8 +118,8 @@ def _history(page: ReportPage) -> Html | None:
     undecided = part.pairs - part.never
     if undecided:
         text += (
-            f"{part.never:,} of {part.pairs:,} pairs ({part.never / part.pairs:.0%}) never changed sides; the others are"
-            " where the model is undecided, and where a person's look is worth most."
+            f"{part.never:,} of {part.pairs:,} pairs ({part.never / part.pairs:.0%}) never changed sides; the others"
+            " are where the model is undecided, and where a person's look is worth most."
         )
     elif len(part.epochs) > 1:
         text += f"None of the {part.pairs:,} pairs changed sides."

@@ -177,3 +177,10 @@ def test_a_dev_split_of_its_own_is_left_alone(tmp_path: Path) -> None:
     data = config(tmp_path, rows=rows)
     assert open_source(data, "dev").image_ids == [f"im{k}" for k in range(90, 100)]
     assert len(open_source(data, "train").image_of_text) == 90
+
+
+def test_too_few_rows_to_hold_some_out_are_told_what_to_change(tmp_path: Path) -> None:
+    write_lines(tmp_path / "pairs.csv", ["image_id,caption", "im0,one", "im1,two", "im2,three"])
+    np.save(tmp_path / "pairs.npy", features(3))
+    with pytest.raises(InputError, match=r"none of 3 rows .*20 of train at least.* --set data\.holdout=\[0\.3,0\.2\]"):
+        open_source(DataConfig(path=str(tmp_path / "pairs.csv")), "dev")
