@@ -100,9 +100,8 @@ def _print(rows: list[DemoRow], out: Path, seconds: float) -> None:
     from mispair.workflows.demo import RATE
 
     console = Console()
-    console.print(
-        recall_table({row.name: row.summary["test"] for row in rows}, f"Test, trained on {RATE:.0%} mismatched pairs")
-    )
+    tested = {row.name: row.summary["test"] for row in rows}
+    console.print(recall_table(tested, f"Test, trained on {RATE:.0%} mismatched pairs"), crop=False)
     plain = max(row.summary["test"]["rsum"] for row in rows if row.name.startswith("plain"))
     bound = rows[0].summary["test"]["rsum"]
     last = rows[-1]

@@ -131,7 +131,7 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
     from mispair.shell_word import in_shell
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
-    Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"))
+    Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"), crop=False)
     if rows and (caution := recall_caution(config.data)) is not None:
         typer.echo(caution)
     if config.method.warmup >= config.train.epochs:
