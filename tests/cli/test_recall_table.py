@@ -10,6 +10,7 @@ from rich.console import Console
 from mispair.cli.recall_table import recall_caution, recall_table
 from mispair.cli.runs import runs
 from mispair.cli.train import _print_summary
+from mispair.cli.whole_table import print_whole
 from mispair.data import DataConfig
 from mispair.data.config import NoiseConfig
 from mispair.recall_keys import RECALLS
@@ -37,7 +38,7 @@ def test_no_figure_is_cut_however_narrow_the_terminal(
     monkeypatch.setenv("COLUMNS", columns)
     metrics = {key: 12.3 + k for k, key in enumerate(RECALLS)} | {"rsum": 511.8}
     table = recall_table({"l2rm/vse + l2rm/sgr + l2rm/saf": metrics, "poor": metrics | {"collapsed": True}}, "test")
-    Console().print(table, crop=False)
+    print_whole(Console(), table)
     shown = capsys.readouterr().out
     assert "l2rm" in shown
     assert shown.count("511.8") == 2

@@ -25,7 +25,7 @@ def recall_caution(data: DataConfig) -> str | None:
 
 
 def recall_table(rows: Mapping[str, Mapping[str, float]], title: str) -> Table:
-    """Recalls of each named row, to be printed with `crop=False`: no figure is cut, however narrow the terminal."""
+    """Recalls of each named row, for `print_whole`."""
     from rich.markup import escape
     from rich.table import Table
 

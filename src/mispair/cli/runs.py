@@ -30,8 +30,10 @@ def runs(
         return
     from rich.console import Console
 
+    from mispair.cli.whole_table import print_whole
+
     console = Console()
-    console.print(_table(listed, str(folder), wide=console.width >= _WIDE), crop=False)
+    print_whole(console, _table(listed, str(folder), wide=console.width >= _WIDE))
 
 
 def _table(listed: list[dict[str, Any]], folder: str, wide: bool) -> Table:

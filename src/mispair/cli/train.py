@@ -127,11 +127,12 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
     from rich.console import Console
 
     from mispair.cli.recall_table import recall_caution, recall_table
+    from mispair.cli.whole_table import print_whole
     from mispair.rate_words import training_rate_words
     from mispair.shell_word import in_shell
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
-    Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"), crop=False)
+    print_whole(Console(), recall_table(rows, f"{summary['method']} on {summary['model']}"))
     if rows and (caution := recall_caution(config.data)) is not None:
         typer.echo(caution)
     if config.method.warmup >= config.train.epochs:
