@@ -155,7 +155,7 @@ def test_data_alone_is_trained_on_first(tmp_path: Path, mispair: Run) -> None:
     assert ran.code == 0, ran
     assert (tmp_path / "audit" / "run" / "model.safetensors").exists()
     assert len(Verdicts.load(tmp_path / "audit")) == 300, "every row of the table is judged, not only a train part"
-    # The same pairs with one column more, and with one caption mended since: the run has learned from them all the same.
+    # The same pairs with one column more, and with one caption mended since: the run has learned from them anyway.
     more = ["image_id,caption,n", *(f"{row},{k}" for k, row in enumerate(rows))]
     mended = ["image_id,caption", *rows[:-1], "im299,another"]
     other = ["image_id,caption", *(f"{row} there" for row in rows)]
