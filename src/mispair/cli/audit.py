@@ -165,7 +165,7 @@ def audit(
                 if not train:
                     refuse_data(target)
                 if train:
-                    files = encode_options.encoded_values(files, how, encode.asked, progress)
+                    files = encode_options.encoded_values(files, how, encode.asked, progress, sets=training.sets)
                 run = _train(files, said, out / "run") if train else Path(target)
                 verdicts = _judge(run, data, described, split, folds, truth_column or truth, progress)
     verdicts.save(out)

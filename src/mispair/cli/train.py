@@ -101,7 +101,9 @@ def train(
         elif "path" in files:
             how = encode.encoding(training.device, training.model if tune is None else "dual")
             with ProgressLine() as progress:
-                files = encode_options.encoded_values(files, how, encode.asked, progress)
+                files = encode_options.encoded_values(
+                    files, how, encode.asked, progress, file=config, sets=training.sets
+                )
         elif encode.asked:
             raise InputError(
                 "--encoder, --cells and --texts encode the pictures of data: name the data, or leave them out"
