@@ -149,3 +149,16 @@ def test_names_that_look_like_markup(here: Path, mispair) -> None:
     ran = mispair("check", "marked.parquet", "--features", "images.npy", "--ids", "names.txt")
     assert ran.code in (0, 1)
     assert "[/red]" in ran.out
+
+
+@pytest.mark.parametrize("said", ["set", "configuration"])
+def test_what_is_said_of_the_data_elsewhere_decides_how_it_is_read(tmp_path: Path, mispair, said: str) -> None:
+    rng = np.random.default_rng(2)
+    for split, rows in (("train", 40), ("dev", 20)):
+        for side in ("audio", "notes"):
+            np.save(tmp_path / f"{split}_{side}.npy", rng.normal(size=(rows, 5)).astype(np.float32))
+    (tmp_path / "sides.yaml").write_text("data: {sides: [audio, notes]}\nmethod: {name: plain}\n", encoding="utf-8")
+    how = ("--set", "data.sides=[audio,notes]") if said == "set" else ("-c", tmp_path / "sides.yaml")
+    ran = mispair("train", tmp_path, *how, "--epochs", 1, "--batch-size", 10, "--model", "vse", "-o", tmp_path / "run")
+    assert ran.code == 0, ran
+    assert (tmp_path / "run" / "model.safetensors").exists()

@@ -44,6 +44,18 @@ def test_what_is_absent_leaves_no_trace():
     assert "None was found of what was looked for: x, y." in render(replace(bare, damage=(), damage_sought=("x", "y")))
 
 
+def test_where_no_pair_changed_sides_nothing_is_said_of_the_others():
+    page = full_page()
+    assert "4,000 of 4,057 pairs (99%) never changed sides; the others are" in render(page)
+    settled = replace(page.history, never=4057, to_matched=[0, 0, 0], to_mismatched=[0, 0, 0], most=())
+    said = render(replace(page, history=settled))
+    assert "drawn 3 times. None of the 4,057 pairs changed sides." in said
+    assert "the others are" not in said
+    assert "now called matched" not in said, "a chart of nothing"
+    first = replace(settled, epochs=[4], mismatched=[0.5], to_matched=[0], to_mismatched=[0])
+    assert re.search(r"drawn once\.\s*</p>", render(replace(page, history=first)))
+
+
 def test_the_policy_allows_this_style_and_this_script_and_nothing_else():
     page = render(full_page(HOSTILE))
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page).group(1)

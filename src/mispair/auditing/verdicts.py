@@ -253,11 +253,11 @@ class Verdicts:
 
 def rate_sentence(facts: Facts) -> str:
     """The estimated rate as far as it can be trusted: the one place that says it."""
-    if facts.learned:
+    if facts.learned and not facts.data.get("mended"):
         return (
             f"At least {facts.rate_low:.0%} of the pairs are mismatched; how many more cannot be told, since this model"
-            " has learned from these very pairs and those it knows by heart look right to it. --folds 2 judges them by"
-            " networks that have not seen them."
+            " has learned from these very pairs and those it knows by heart look right to it. Networks that have not"
+            " seen them judge better: --folds 2, or where data was changed since the training, an audit with --train."
         )
     return rate_words(facts.rate, facts.rate_low, facts.rate_high, facts.conclusive, facts.data.get("mended"))
 

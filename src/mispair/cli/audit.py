@@ -181,7 +181,9 @@ def _by_training(asked: _Asked, target: str, run: Path, progress: ProgressLine) 
     """The data by networks that are trained on it, into the folder `run`."""
     if asked.data is not None:
         raise InputError("--train judges what it trains on: leave --data out, or audit the run afterwards")
-    files = encode_options.encoded_values(asked.files(target), asked.encoding, asked.encode.asked, progress)
+    files = encode_options.encoded_values(
+        asked.files(target), asked.encoding, asked.encode.asked, progress, sets=asked.training.get("sets", ())
+    )
     return _by_run(asked, _train(files, asked.training, run), progress)
 
 

@@ -97,12 +97,12 @@ def _print(rows: list[DemoRow], out: Path, seconds: float) -> None:
     from rich.markup import escape
 
     from mispair.cli.recall_table import recall_table
+    from mispair.cli.whole_table import print_whole
     from mispair.workflows.demo import RATE
 
     console = Console()
-    console.print(
-        recall_table({row.name: row.summary["test"] for row in rows}, f"Test, trained on {RATE:.0%} mismatched pairs")
-    )
+    tested = {row.name: row.summary["test"] for row in rows}
+    print_whole(console, recall_table(tested, f"Test, trained on {RATE:.0%} mismatched pairs"))
     plain = max(row.summary["test"]["rsum"] for row in rows if row.name.startswith("plain"))
     bound = rows[0].summary["test"]["rsum"]
     last = rows[-1]

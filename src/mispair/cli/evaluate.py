@@ -76,9 +76,11 @@ def evaluate(
     from rich.console import Console
 
     from mispair.cli.recall_table import recall_caution, recall_table
+    from mispair.cli.whole_table import print_whole
 
     name = " + ".join(f"{run.config.method.name}/{run.config.model.name}" for run in loaded)
-    Console().print(recall_table({name: metrics}, f"{split}" + (f", mean of {folds} folds" if folds else "")))
+    title = f"{split}, mean of {folds} folds" if folds else split
+    print_whole(Console(), recall_table({name: metrics}, title))
     judged = (run.config.data if other is None else other for run, other in zip(loaded, others, strict=True))
     if (caution := next(filter(None, map(recall_caution, judged)), None)) is not None:
         typer.echo(caution)

@@ -25,16 +25,18 @@ def recall_caution(data: DataConfig) -> str | None:
 
 
 def recall_table(rows: Mapping[str, Mapping[str, float]], title: str) -> Table:
-    """Recalls of each named row."""
+    """Recalls of each named row, for `print_whole`."""
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=escape(title), title_justify="left")
-    table.add_column("")
+    table.add_column("", overflow="fold", min_width=min(8, max(map(len, rows), default=0)))
     for heading in HEADINGS:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True, min_width=max(len(heading), len("100.0")))
     for name, metrics in rows.items():
         table.add_row(escape(name), *(f"{metrics[key]:.1f}" for key in RECALLS))
-        if metrics.get("collapsed"):
-            table.add_row("", "[red]collapsed: the scores do not tell candidates apart[/red]")
+    collapsed = [name for name, metrics in rows.items() if metrics.get("collapsed")]
+    if collapsed:
+        table.caption_justify = "left"
+        table.caption = f"[red]{escape(', '.join(collapsed))} collapsed: the scores do not tell candidates apart[/red]"
     return table

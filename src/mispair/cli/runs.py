@@ -30,8 +30,10 @@ def runs(
         return
     from rich.console import Console
 
+    from mispair.cli.whole_table import print_whole
+
     console = Console()
-    console.print(_table(listed, str(folder), wide=console.width >= _WIDE))
+    print_whole(console, _table(listed, str(folder), wide=console.width >= _WIDE))
 
 
 def _table(listed: list[dict[str, Any]], folder: str, wide: bool) -> Table:
@@ -61,7 +63,11 @@ def _table(listed: list[dict[str, Any]], folder: str, wide: bool) -> Table:
     for heading in rows[0]:
         words = heading in ("run", "method", "model")
         shown = heading if wide else heading.replace(" rSum", "").replace("est. ", "")
-        table.add_column(shown, justify="left" if words else "right", no_wrap=heading != "run", overflow="fold")
+        if heading == "run":
+            table.add_column(shown, overflow="fold", min_width=8)
+            continue
+        longest = max(len(shown), *(len(row[heading]) for row in rows))
+        table.add_column(shown, justify="left" if words else "right", no_wrap=True, min_width=longest)
     for row in rows:
         table.add_row(*row.values())
     if not all(run["finished"] for run in listed):

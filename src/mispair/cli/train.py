@@ -102,7 +102,9 @@ def train(
         elif "path" in files:
             how = encode.encoding(training.device, training.model if tune is None else "dual")
             with ProgressLine() as progress:
-                files = encode_options.encoded_values(files, how, encode.asked, progress)
+                files = encode_options.encoded_values(
+                    files, how, encode.asked, progress, file=config, sets=training.sets
+                )
         elif encode.asked:
             raise InputError(
                 "--encoder, --cells and --texts encode the pictures of data: name the data, or leave them out"
@@ -129,10 +131,11 @@ def _print_summary(summary: dict[str, Any], folder: Path, config: RunConfig) -> 
 
     from mispair.auditing.rate_words import training_rate_words
     from mispair.cli.recall_table import recall_caution, recall_table
+    from mispair.cli.whole_table import print_whole
     from mispair.shell_word import in_shell
 
     rows = {split: summary[split] for split in ("dev", "test") if summary.get(split)}
-    Console().print(recall_table(rows, f"{summary['method']} on {summary['model']}"))
+    print_whole(Console(), recall_table(rows, f"{summary['method']} on {summary['model']}"))
     if rows and (caution := recall_caution(config.data)) is not None:
         typer.echo(caution)
     if config.method.warmup >= config.train.epochs:

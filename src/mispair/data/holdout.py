@@ -8,6 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from mispair.counted import counted
+from mispair.data.source import FEWEST
 from mispair.errors import InputError
 
 PARTS = ("train", "dev", "test")
@@ -23,7 +25,8 @@ def held_out(names: Iterable[str], split: str, holdout: tuple[float, float], whe
     chosen: NDArray[np.bool_] = np.ones(len(share), bool) if split == "all" else part == PARTS.index(split)
     if not chosen.any():
         raise InputError(
-            f"{where}: no row falls into {split} with holdout {holdout}; expected more rows or larger shares"
+            f"{where}: none of {counted(len(share), 'row')} falls into {split} with data.holdout [{dev}, {test}];"
+            f" expected more rows ({FEWEST} of train at least) or larger shares: --set data.holdout=[0.3,0.2]"
         )
     return chosen
 

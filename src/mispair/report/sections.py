@@ -114,15 +114,19 @@ def _history(page: ReportPage) -> Html | None:
     part = page.history
     if part is None:
         return None
-    settled = f"{part.never:,} of {part.pairs:,} pairs ({part.never / max(part.pairs, 1):.0%}) never changed sides"
-    parts = [
-        _prose(
-            f"The split was drawn {len(part.epochs)} times. {settled}; the others are where the model is undecided, "
-            "and where a person's look is worth most."
+    text = f"The split was drawn {'once' if len(part.epochs) == 1 else f'{len(part.epochs)} times'}. "
+    undecided = part.pairs - part.never
+    if undecided:
+        text += (
+            f"{part.never:,} of {part.pairs:,} pairs ({part.never / part.pairs:.0%}) never changed sides; the others"
+            " are where the model is undecided, and where a person's look is worth most."
         )
-    ]
+    elif len(part.epochs) > 1:
+        text += f"None of the {part.pairs:,} pairs changed sides."
+    parts = [_prose(text)]
     if len(part.epochs) > 1:
-        parts.append(tag("div", figures.share(part), figures.flips(part), class_="figures"))
+        drawn = (figures.share(part), figures.flips(part)) if undecided else (figures.share(part),)
+        parts.append(tag("div", *drawn, class_="figures"))
     if part.most:
         parts += [tag("h3", "Changed most often"), figures.undecided(part)]
     return join(parts)

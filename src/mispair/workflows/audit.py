@@ -36,6 +36,7 @@ from mispair.retrieval.scoring import device_of
 from mispair.workflows.assemble import input_sizes
 from mispair.workflows.audit_truth import compared, refuse_no_truth
 from mispair.workflows.crossfit import cross_fit
+from mispair.workflows.learned_pairs import FEW, share_learned
 from mispair.workflows.networks import network_maker
 from mispair.workflows.other_data import other_data
 from mispair.workflows.trained_run import TrainedRun, load_run
@@ -100,7 +101,8 @@ def audit_run(
     refuse_other_sizes(run, data)
     refuse_no_truth(config, data, truth)
     learned = own and split in ("train", "all")
-    folds = _folds(run, folds, learned, data)
+    share = 1.0 if learned else 0.0 if own else share_learned(run, data)
+    folds = _folds(run, folds, share, data)
     held = None
     if folds:
         dev = run.open_split("dev") if "dev" in splits or splits == ["all"] else data
@@ -114,8 +116,8 @@ def audit_run(
         data.table,
         held=held,
         more_evidence=said_without_training(untrained, data.table),
-        held_out=held_out(folds, learned) + _unfinished(run),
-        learned=learned and not folds,
+        held_out=held_out(folds, share) + _unfinished(run),
+        learned=(share or 0.0) > FEW and not folds,
         features=_features(data.images),
         other_features=_others(config, split, splits),
         run=str(run.folder),
@@ -149,14 +151,17 @@ def default_split(config: DataConfig, splits: list[str]) -> str:
     return "all" if "all" in splits else splits[0]
 
 
-def _folds(run: TrainedRun, asked: int | None, learned: bool, data: PairData) -> int:
+def _folds(run: TrainedRun, asked: int | None, share: float | None, data: PairData) -> int:
     """How many folds to cross-fit in, 0 for none: where nobody says, two if the run took minutes, not hours, and half
     of the data is enough to train and to judge on."""
-    if asked is not None and asked > 0 and not learned:
-        raise InputError(
-            "cross-fitting is for the pairs a run was trained on; it has not seen these, so leave --folds out"
-        )
-    if asked is not None or not learned:
+    if asked is not None and asked > 0 and share != 1:
+        seen = "it has not seen these, so leave --folds out"
+        if share is None:
+            seen = "its own are no longer there, so train on these: mispair audit DATA --train"
+        elif share:
+            seen = f"these are so to {share:.0%}, so train on them: mispair audit DATA --train"
+        raise InputError(f"cross-fitting is for the pairs a run was trained on; {seen}")
+    if asked is not None or share != 1:
         return asked or 0
     if len(data.images) < 2 * FEWEST or len(data) < 3 * run.config.train.batch_size:
         return 0
@@ -164,12 +169,20 @@ def _folds(run: TrainedRun, asked: int | None, learned: bool, data: PairData) ->
     return 2 if isinstance(seconds, (int, float)) and seconds <= _PATIENCE else 0
 
 
-def held_out(folds: int, learned: bool) -> str:
-    """How it was avoided that a memorised pair looks right, or that it was not."""
+def held_out(folds: int, share: float | None) -> str:
+    """How it was avoided that a memorised pair looks right, or that it was not.
+
+    Args:
+        share: of the pairs, how many the model has learned from; None where nobody can tell any more.
+    """
     if folds:
         return f"cross-fitting in {folds} folds"
-    if not learned:
+    if share is None:
+        return "unknown, since the data of the run is no longer there: pairs it has learned by heart look right"
+    if not share:
         return "the model has not seen these pairs"
+    if share < 1:
+        return f"the model was trained on {share:.1%} of these pairs: those it has learned by heart look right"
     return "the model's own scores: pairs it has learned by heart look right, --folds 2 avoids that"
 
 
@@ -185,7 +198,7 @@ def _with_models(models: Sequence[RetrievalModel], data: PairData, truth: bool |
     verdicts = judge(
         space_of(models, data, tell),
         data.table,
-        held_out=held_out(0, learned),
+        held_out=held_out(0, float(learned)),
         learned=learned,
         features=_features(data.images),
         data=about,

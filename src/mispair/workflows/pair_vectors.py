@@ -33,6 +33,7 @@ from mispair.scale.vectors import Floats32, PairVectors, Rows, StoredSide, join_
 from mispair.section import Section
 from mispair.shell_word import in_shell
 from mispair.workflows.audit import default_split, held_out, origin_of, refuse_other_sizes
+from mispair.workflows.learned_pairs import FEW, share_learned
 from mispair.workflows.other_data import like_own, refuse_other_encoder
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -177,7 +178,8 @@ def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, AuditContex
             " audit without --shard, or train a model with vectors: --model vse"
         )
     table = data.table
-    learned = subject.data == run.config.data and subject.split in ("train", "all")
+    own = subject.data == run.config.data
+    share = float(subject.split in ("train", "all")) if own else share_learned(run, data)
     pairs = PairVectors(
         _RunSide(run, data, np.arange(len(data.images)), True, "images of the run"),
         _RunSide(run, data, table.text_rows, False, "texts of the run"),
@@ -187,7 +189,7 @@ def _of_run(run: TrainedRun, subject: Subject) -> tuple[PairVectors, AuditContex
         None if table.text_ids is None else _TextsOfPairs(table.text_ids, table.text_rows),
         run.about.get("hash", "") or json.dumps(run.about, sort_keys=True),
     )
-    return pairs, AuditContext(origin_of(subject.data, data), held_out(0, learned), learned, str(run.folder))
+    return pairs, AuditContext(origin_of(subject.data, data), held_out(0, share), (share or 0.0) > FEW, str(run.folder))
 
 
 class _TextsOfPairs(Sequence[str]):

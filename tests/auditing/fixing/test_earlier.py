@@ -45,6 +45,13 @@ def test_the_audit_of_what_is_left_says_so(judged: tuple[Path, Verdicts]) -> Non
     assert said in Verdicts.load(folder / "again").summary()
 
 
+def test_a_fix_that_changed_nothing_chose_nothing(judged: tuple[Path, Verdicts]) -> None:
+    folder, verdicts = judged
+    fixed = mispair.fix(verdicts, "drop", folder / "whole", threshold=1.0)
+    assert (fixed.kept, fixed.changed) == (150, 0)
+    assert earlier_fix(str(folder / "whole/pairs.csv")) is None
+
+
 def test_training_on_what_is_left_says_it_with_the_number() -> None:
     summary = {"mismatch_rate": 0.012, "mismatch_rate_ci": [0.01, 0.014], "conclusive": True}
     assert "(1.0% to 1.4%)" in (training_rate_words(summary) or "")

@@ -177,3 +177,26 @@ def test_a_dev_split_of_its_own_is_left_alone(tmp_path: Path) -> None:
     data = config(tmp_path, rows=rows)
     assert open_source(data, "dev").image_ids == [f"im{k}" for k in range(90, 100)]
     assert len(open_source(data, "train").image_of_text) == 90
+
+
+def test_too_few_rows_to_hold_some_out_are_told_what_to_change(tmp_path: Path) -> None:
+    write_lines(tmp_path / "pairs.csv", ["image_id,caption", "im0,one", "im1,two", "im2,three"])
+    np.save(tmp_path / "pairs.npy", features(3))
+    with pytest.raises(InputError, match=r"none of 3 rows .*20 of train at least.* --set data\.holdout=\[0\.3,0\.2\]"):
+        open_source(DataConfig(path=str(tmp_path / "pairs.csv")), "dev")
+
+
+def test_splits_are_known_however_they_are_written(tmp_path: Path) -> None:
+    names = ["TRAIN", "Training", "Val", "VALIDATION", "Test", "testing", "extra"]
+    write_lines(tmp_path / "pairs.csv", ["image_id,caption,split", *(f"im{k},a dog,{n}" for k, n in enumerate(names))])
+    np.save(tmp_path / "pairs.npy", features(7))
+    data = DataConfig(path=str(tmp_path / "pairs.csv"))
+    assert list_data_splits(data) == ["train", "dev", "test", "extra"]
+    assert open_source(data, "test").image_ids == ["im4", "im5"]
+
+
+def test_a_split_column_without_train_is_told_with_a_way_forward(tmp_path: Path) -> None:
+    write_lines(tmp_path / "pairs.csv", ["image_id,caption,split", "im0,a dog,test", "im1,a cat,test"])
+    np.save(tmp_path / "pairs.npy", features(2))
+    with pytest.raises(InputError, match="no rows of split 'train'; expected one of test or all; without a split"):
+        open_source(DataConfig(path=str(tmp_path / "pairs.csv")), "train")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -63,6 +64,23 @@ def test_data_without_pictures_has_none_and_says_where_it_looked(tmp_path: Path)
     assert not pictures.present
     assert pictures.get("a", 32) is None
     assert pictures.said() == f"none of 2 was found; looked in {tmp_path}; name their folder with --pictures"
+
+
+def test_pictures_that_are_gone_since_are_not_counted_as_found(tmp_path: Path) -> None:
+    """A table whose folder of pictures was moved after the audit still opens; its pictures do not."""
+    (tmp_path / "pairs.csv").write_text("image,caption\nimages/a.png,one\nimages/b.png,two\n", encoding="utf-8")
+    np.save(tmp_path / "pairs.npy", np.ones((2, 3), np.float32))  # what was encoded of them is still there
+    config = table(tmp_path, images=str(tmp_path))
+    gone = PicturesById(config, "all", ["images/a.png", "images/b.png"])
+    assert gone.said() == f"none of 2 was found; looked in {tmp_path}; name their folder with --pictures"
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "b.png").write_bytes(png())
+    half = PicturesById(config, "all", ["images/a.png", "images/b.png"])
+    assert half.said().startswith("1 of 2 found")
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "moved" / "a.png").write_bytes(png())
+    both = PicturesById(config, "all", ["images/a.png", "images/b.png"], near=[tmp_path / "moved"])
+    assert both.complete, "what the table no longer has is looked for elsewhere"
 
 
 def test_bytes_in_the_data_itself(tmp_path: Path) -> None:

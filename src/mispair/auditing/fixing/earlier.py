@@ -11,7 +11,7 @@ from mispair.errors import InputError
 
 
 def earlier_fix(path: str) -> dict[str, Any] | None:
-    """The action that left the data at `path`, and the share it expected to be wrong; None where none did."""
+    """The action that left the data at `path`, and the share it expected to be wrong; None where none changed it."""
     place = Path(path)
     folder = place if place.is_dir() else place.parent
     if not (folder / NAME).is_file():
@@ -22,4 +22,6 @@ def earlier_fix(path: str) -> dict[str, Any] | None:
         return None  # whoever wants to undo it will be told
     if patch.action not in CHOOSING or not (place.is_dir() or place.name in patch.files):
         return None
+    if patch.kept == patch.pairs and not patch.changed:
+        return None  # all pairs are there as they were: nothing was chosen
     return {"action": patch.action, "wrong": patch.wrong}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,10 +115,28 @@ def tell_failed(features: str | None, folder: Path) -> None:
         )
 
 
-def encoded_values(files: dict[str, Any], how: Encoding, asked: bool, progress: ProgressLine) -> dict[str, Any]:
-    """`encoded` for values of a data section that are not validated yet."""
+def encoded_values(
+    files: dict[str, Any],
+    how: Encoding,
+    asked: bool,
+    progress: ProgressLine,
+    *,
+    file: Path | None = None,
+    sets: Sequence[str] = (),
+) -> dict[str, Any]:
+    """`encoded` for values of a data section that are not validated yet.
+
+    Args:
+        file, sets: a configuration and `--set` that go with them: what they say of the data decides how it is read.
+    """
     from mispair.cli.options.data import data_config
 
-    config = data_config(**{name: value for name, value in files.items() if name != "sides"})
+    said = [assignment for assignment in sets if assignment.startswith("data.")]
+    if file is not None or said:
+        from mispair.config.load import load_config
+
+        config = load_config(file, said, {"data": files}).data
+    else:
+        config = data_config(**{name: value for name, value in files.items() if name != "sides"})
     done = encoded(config, how, asked, progress)
     return files | done.changes_since(config)

@@ -29,7 +29,11 @@ from mispair.spreadsheet import as_cell
 WITHOUT_FEATURES = "ids without features"
 WITHOUT_PICTURE = "pictures missing"
 FETCH = " (addresses on the web are not fetched: download them with img2dataset and give the folder it writes as DATA)"
-_SPLIT_NAMES = {"validation": "dev", "val": "dev", "valid": "dev", "training": "train", "restval": "train"}
+_SPLIT_NAMES = {
+    **dict.fromkeys(("train", "training", "restval"), "train"),
+    **dict.fromkeys(("dev", "val", "valid", "validation"), "dev"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,7 @@ class PairList:
 
 
 def usual_split(name: str) -> str:
-    """What a split is called here: dev for val and validation, train for COCO's restval."""
+    """What a split is called here, however it is written: dev for Val and validation, train for COCO's restval."""
     return _SPLIT_NAMES.get(name.lower(), name)
 
 
@@ -149,7 +153,8 @@ def _choose(pairs: PairList, split: str, config: DataConfig) -> tuple[NDArray[np
             return chosen, [note]
     if not chosen.any():
         there = ", ".join(sorted(set(pairs.splits))[:6])
-        raise InputError(f"{pairs.path} has no rows of split '{split}'; expected one of {there} or all")
+        way = "; without a split column, parts of the rows are held out" if split == "train" else ""
+        raise InputError(f"{pairs.path} has no rows of split '{split}'; expected one of {there} or all{way}")
     return chosen, []
 
 

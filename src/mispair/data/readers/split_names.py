@@ -11,7 +11,7 @@ _NAMED = re.compile(r"(?:^|[^a-z])(training|train|restval|validation|valid|val|d
 
 def split_in_name(name: str) -> str | None:
     """The split a file or folder name mentions; None where it mentions none, or two."""
-    named = {usual_split(word.lower().replace("testing", "test")) for word in _NAMED.findall(name)}
+    named = {usual_split(word) for word in _NAMED.findall(name)}
     return named.pop() if len(named) == 1 else None
 
 

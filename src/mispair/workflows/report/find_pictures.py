@@ -142,9 +142,10 @@ def _held(config: DataConfig, split: str) -> PictureIndex:
         return PictureIndex(_Nothing(), {})
     if source.pictures is None or source.image_ids is None:
         return PictureIndex(_Nothing(), {})
-    return PictureIndex(
-        source.pictures.store, dict(zip(source.image_ids, source.pictures.places, strict=True)), {}, config.path
-    )
+    places = dict(zip(source.image_ids, source.pictures.places, strict=True))
+    missing = {name: place.reason for name, place in places.items() if isinstance(place, Broken)}
+    there = {name: place for name, place in places.items() if name not in missing}
+    return PictureIndex(source.pictures.store, there, missing, config.path)
 
 
 def _drawn(config: DataConfig, split: str) -> PictureIndex:
