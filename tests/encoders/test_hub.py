@@ -121,6 +121,28 @@ def test_dinov2_equals_the_library(folder, family: str, kind: str):
         open_encoder(str(folder(family)), cells=9)
 
 
+@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "dinov2"])
+@pytest.mark.parametrize("size", [(401, 2), (2, 400)])
+def test_of_a_strip_no_more_is_enlarged_than_what_is_looked_at(
+    folder, family: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+):
+    """30,000 pixels beside one another, a file of 100 bytes, would be 14 GB at 224 pixels a side."""
+    encoder = open_encoder(str(folder(family)), device="cpu", cells=2)
+    strip = Image.fromarray(np.random.default_rng(0).integers(0, 256, (*size[::-1], 3), np.uint8))
+    processor, asked = encoder.processor, []
+
+    def spied(images: Image.Image, **options: str):
+        asked.append(images.size)
+        return processor(images=images, **options)
+
+    spied.do_center_crop = getattr(processor, "do_center_crop", False)
+    monkeypatch.setattr(encoder, "processor", spied)
+    made = encoder.prepare(strip)
+    assert max(asked[0]) <= 64 * min(size) + 1 or (asked == [size] and family.startswith("siglip"))
+    monkeypatch.setattr("mispair.encoders.hub._LONGEST", 1000)
+    assert abs(encoder.prepare(strip) - made).max() < 0.2
+
+
 @pytest.mark.parametrize("mode", ["mean_tokens", "cls_token"])
 @pytest.mark.parametrize("normalise", [True, False])
 def test_sentence_encoders_pool_as_their_files_say(tmp_path: Path, mode: str, normalise: bool):

@@ -108,6 +108,25 @@ def test_of_many_pixels_one_picture_is_decoded_at_a_time(
     assert not decode_module._LARGE.locked()
 
 
+def test_a_format_whose_decoder_holds_several_copies_has_a_lower_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WebP takes 15 bytes a pixel: a file of 300 kB took 1.7 GB."""
+    monkeypatch.setattr(decode_module, "MOST_PIXELS", 120_000)
+    monkeypatch.setattr(decode_module, "_MANY_PIXELS", 30_000)
+    alone: list[bool] = []
+    whole = decode_module.upright
+
+    def upright(picture: Image.Image, side: int = 0) -> Image.Image:
+        alone.append(decode_module._LARGE.locked())
+        return whole(picture, side)
+
+    monkeypatch.setattr(decode_module, "upright", upright)
+    assert isinstance(decode(saved(Image.new("RGB", (100, 200)), "PNG")), Image.Image)
+    assert isinstance(decode(saved(Image.new("RGB", (100, 200)), "WEBP")), Image.Image)
+    assert isinstance(decode(saved(Image.new("RGB", (200, 310)), "PNG")), Image.Image)
+    assert alone == [False, True, True]
+    assert isinstance(decode(saved(Image.new("RGB", (200, 310)), "WEBP")), Broken)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["LA", "RGBA", "I;16"])
 def test_bombs_below_the_limit_do_not_add_up(mode: str, forks: Forks, tmp_path: Path) -> None:

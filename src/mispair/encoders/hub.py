@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DUAL = ("clip", "siglip", "siglip2")
+_LONGEST = 64  # times its short side, of a picture of which the middle will be taken
 
 
 class HubEncoder:
@@ -56,7 +57,8 @@ class HubEncoder:
 
     def prepare(self, picture: Image) -> NDArray[np.float32]:
         """As the model's own processor does: (3, S, S), or for SigLIP 2 of any shape patches (P, values + 3)."""
-        made = self.processor(images=picture, return_tensors="np")
+        cropped = getattr(self.processor, "do_center_crop", False)
+        made = self.processor(images=_middle(picture) if cropped else picture, return_tensors="np")
         pixels: NDArray[np.float32] = np.asarray(made["pixel_values"][0], np.float32)
         if self.family != "siglip2":
             return pixels
@@ -252,6 +254,16 @@ class HubEncoder:
         return maker.from_pretrained(
             str(self.weights.folder), local_files_only=True, trust_remote_code=False, **options
         )
+
+
+def _middle(picture: Image) -> Image:
+    """The middle of a strip: processors enlarge all of it before they crop, 30,000 pixels by one to 14 GB."""
+    width, height = picture.size
+    most = _LONGEST * min(width, height)
+    if max(width, height) <= most:
+        return picture
+    left, top = max(0, (width - most) // 2), max(0, (height - most) // 2)
+    return picture.crop((left, top, width - left, height - top))  # as much on both sides, so the middle stays
 
 
 def _resolve(precision: str, device: str) -> str:

@@ -121,6 +121,8 @@ def encode_pictures(
             return key, picture
         try:
             return key, encoder.prepare(picture)
+        except MemoryError:
+            return key, Broken("too large for the memory of this machine")
         except Exception as error:  # noqa: BLE001  anybody's code; one odd picture must not end the run
             return key, Broken(f"the encoder cannot prepare it ({type(error).__name__}: {error})"[:200])
 

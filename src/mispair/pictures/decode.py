@@ -28,6 +28,7 @@ MOST_PIXELS = (
     120_000_000  # above nearly every camera's; a file of a few kilobytes can claim far more and fill the memory
 )
 _MANY_PIXELS = 30_000_000  # 120 MB as Pillow holds them
+_COPIES = {"WEBP": 4, "AVIF": 2}  # what their decoders hold at once, as pictures of 4 bytes a pixel
 _LARGE = threading.Lock()  # held by the thread that decodes a picture of more
 FORMATS = {  # as Pillow calls them -> how their files end
     "JPEG": (".jpg", ".jpeg", ".jfif"), "PNG": (".png",), "WEBP": (".webp",), "GIF": (".gif",), "BMP": (".bmp",),
@@ -95,12 +96,14 @@ def decode(data: bytes, side: int = 0) -> Image | Broken:
         return _damaged(error)
     try:
         width, height = picture.size
-        if width * height > MOST_PIXELS:
-            return Broken(f"too large: {width:,} x {height:,} pixels, at most {MOST_PIXELS // 1_000_000} million")
+        copies = _COPIES.get(picture.format or "", 1)
+        most = MOST_PIXELS // max(1, copies // 2)
+        if width * height > most:
+            return Broken(f"too large: {width:,} x {height:,} pixels, at most {most // 1_000_000} million")
         whole = bool(picture.info.get("progressive"))  # a JPEG of which all is held before any of it is a picture
         if side:
             picture.draft(None, (side, side))
-        if not _is_large((width, height) if whole else picture.size):
+        if not _is_large((width, height) if whole else picture.size, copies):
             return upright(picture, side)
         with _LARGE:
             try:
@@ -116,8 +119,8 @@ def decode(data: bytes, side: int = 0) -> Image | Broken:
         return _damaged(error)
 
 
-def _is_large(size: tuple[int, int]) -> bool:
-    return size[0] * size[1] > _MANY_PIXELS
+def _is_large(size: tuple[int, int], copies: int = 1) -> bool:
+    return size[0] * size[1] * copies > _MANY_PIXELS
 
 
 def _give_back() -> None:

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from mispair.data.files import picture_folder
-from mispair.data.files.picture_folder import OUTSIDE, FolderStore, index_folder, is_picture_name
+from mispair.data.files.picture_folder import (
+    AMBIGUOUS,
+    CLAIMED,
+    OUTSIDE,
+    SEVERAL,
+    FolderStore,
+    index_folder,
+    is_picture_name,
+)
 from mispair.pictures.decode import Broken
 from tests.data.picture_samples import picture, write_pictures
 
@@ -46,7 +54,27 @@ def test_capitals_may_differ_where_that_leaves_one_picture(tmp_path: Path) -> No
     assert index.places == {
         "img_1.png": "IMG_1.PNG", "Img_1": "IMG_1.PNG", "B.png": "x/B.png", "elsewhere/c.png": "y/c.png"
     }  # fmt: skip
-    assert index.missing == {"b.PNG": "missing"}
+    assert index.missing == {"b.PNG": SEVERAL}
+
+
+def test_the_picture_that_one_name_says_in_full_is_not_that_of_a_name_with_another_folder(tmp_path: Path) -> None:
+    """Where x/1.png was lost, its caption would stand beside y/1.png: a mismatch that nobody made but the reader."""
+    write_pictures(tmp_path, ["y/1.png", "y/2.png", "3.png"])
+    index = index_folder(tmp_path, ["x/1.png", "y/1.png", "x/2.png", "3.png", "y/3.png", "./3.png"])
+    assert index.places == {"y/1.png": "y/1.png", "x/2.png": "y/2.png", "3.png": "3.png", "./3.png": "./3.png"}
+    assert index.missing == {"x/1.png": CLAIMED, "y/3.png": CLAIMED}
+
+
+def test_a_picture_that_names_with_several_folders_could_mean_is_nobodys(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["1.png", "deep/2.png", "deep/3.png"])
+    index = index_folder(tmp_path, ["x/1.png", "y/1.png", "x/2.png", "X/2.PNG", "z/3.png"])
+    assert index.places == {"x/2.png": "deep/2.png", "X/2.PNG": "deep/2.png", "z/3.png": "deep/3.png"}
+    assert index.missing == {"x/1.png": AMBIGUOUS, "y/1.png": AMBIGUOUS}
+
+
+def test_several_pictures_of_one_file_name_are_called_that(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ["x/1.png", "y/1.png"])
+    assert index_folder(tmp_path, ["1.png", "2.png"]).missing == {"1.png": SEVERAL, "2.png": "missing"}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mispair.data.files.picture_folder import CLAIMED
 from mispair.data.files.picture_tar import TarStore, index_tars
 from mispair.data.picture_store import PictureIndex
 from mispair.pictures.decode import Broken
@@ -47,8 +48,9 @@ def test_pictures_of_one_file_name_in_several_tars_are_told_apart_by_the_name_of
 
 def test_capitals_may_differ_where_that_leaves_one_picture(tmp_path: Path) -> None:
     tar = write_tar(tmp_path / "a.tar", {"x/IMG.PNG": picture(0), "b.png": picture(1), "B.png": picture(2)})
-    index = index_tars([tar], ["img.png", "X/img", "B.png", "b.PNG"])
-    assert _found(index, "img.png", "X/img", "B.png") == [picture(0), picture(0), picture(2)]
+    index = index_tars([tar], ["X/img.png", "X/img", "B.png", "b.PNG"])
+    assert _found(index, "X/img.png", "X/img", "B.png") == [picture(0), picture(0), picture(2)]
+    assert _found(index_tars([tar], ["img.png"]), "img.png") == [picture(0)]
     assert list(index.missing) == ["b.PNG"]
 
 
@@ -69,6 +71,14 @@ def test_without_its_ending_a_name_means_the_picture_of_a_sample(tmp_path: Path)
     """Its caption lies before it in the tar, as whatever sorts names puts it."""
     tar = write_tar(tmp_path / "x.tar", {"7.json": b"{}", "7.png": picture(0), "7.txt": b"a dog"})
     assert _found(index_tars([tar], ["7", "x/7"]), "7", "x/7") == [picture(0), picture(0)]
+
+
+def test_the_picture_that_one_name_says_in_full_is_not_that_of_a_name_with_another_folder(tmp_path: Path) -> None:
+    tar = write_tar(tmp_path / "x.tar", {"y/1.png": picture(0), "2.png": picture(1)})
+    names = ["z/1.png", "y/1.png", "x/y/1.png", "2", "a/2.png", "x/2.png"]
+    index = index_tars([tar], names)
+    assert _found(index, "y/1.png", "x/y/1.png", "2", "x/2.png") == [picture(0), picture(0), picture(1), picture(1)]
+    assert index.missing == {"z/1.png": CLAIMED, "a/2.png": CLAIMED}
 
 
 def test_of_one_name_twice_in_a_tar_the_last_counts(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mispair.data import DataConfig, open_source
 from mispair.data.readers.pictures_of_table import find_pictures
+from mispair.errors import InputError
 from tests.data.picture_samples import picture, write_pictures, write_tar
 
 
@@ -67,3 +69,33 @@ def test_pictures_of_coco_lie_beside_the_folder_of_its_captions(
     assert find_pictures(DataConfig(), tmp_path / "other/pairs.csv", ["a.png"]) is None, (
         "elsewhere nothing is looked for"
     )
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("header", ["image", "image_id,filepath"])
+def test_a_row_that_names_no_picture_is_one_whose_picture_is_missing(tmp_path: Path, header: str, packed: bool) -> None:
+    """A crawl leaves such rows; what becomes of them is said by `missing`, as of any picture that is not there."""
+    names = ["a.png", "b.png", "c.png"]
+    write_tar(tmp_path / "x.tar", dict(zip(names, map(picture, range(3)), strict=True)))
+    write_pictures(tmp_path / "photos", names)
+    table = tmp_path / "pairs.csv"
+    rows = [f"{k},{name}" if "," in header else name for k, name in enumerate(["a.png", "", "b.png", " ", "c.png"])]
+    table.write_text(f"{header},caption\n" + "".join(f"{row},number {k}\n" for k, row in enumerate(rows)))
+    config = DataConfig(path=str(table), images=str(tmp_path / ("x.tar" if packed else "photos")))
+    source = open_source(config, "all")
+    assert source.captions == ["number 0", "number 2", "number 4"]
+    finding = next(finding for finding in source.findings if finding.left_out)
+    assert finding.rows == (3, 5)
+    assert "no picture is named" in finding.text
+
+
+def test_a_row_that_names_nothing_has_no_features_to_be_found_by(tmp_path: Path) -> None:
+    np.save(tmp_path / "pairs.npy", np.ones((2, 4), np.float32))
+    table = tmp_path / "pairs.csv"
+    table.write_text("image,caption\na,one\n,two\n")
+    with pytest.raises(InputError, match="line 3: column 'image' holds nothing"):
+        open_source(DataConfig(path=str(table)), "all")
+    (tmp_path / "pairs_ids.txt").write_text("b\na\n")
+    source = open_source(DataConfig(path=str(table)), "all")
+    assert source.captions == ["one"]
+    assert next(finding.rows for finding in source.findings if finding.left_out) == (3,)

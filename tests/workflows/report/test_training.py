@@ -55,7 +55,7 @@ def test_history_by_hand(tmp_path, trained):
     assert found.to_mismatched == [0, 1, 1]
     assert (found.never, found.pairs) == (3, 5)
     assert found.mismatched == [0.4, 0.4, 0.6]
-    assert [(flip.pair_id, flip.flips) for flip in found.most] == [("0", 2), ("3", 1)]
+    assert [(flip.pair_id, flip.flips) for flip in found.most] == [("0 of training", 2), ("3 of training", 1)]
     assert found.most[0].posterior == [0.9, 0.0, 0.9]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from mispair.data.picture_store import PictureIndex
 from mispair.pictures.containment import contained
@@ -15,7 +16,13 @@ from mispair.pictures.decode import FORMATS, UNREADABLE, Broken, read_picture
 ENDINGS = (*(ending for endings in FORMATS.values() for ending in endings), *UNREADABLE)
 OUTSIDE = "lies outside the folder of pictures (--allow-outside lets it in)"
 _LISTED_FROM = 1_000  # names from which on directories are listed instead of looking for every file
+UNNAMED = "no picture is named"
+CLAIMED = "missing: the only picture called so is in another folder, as another name says"
+AMBIGUOUS = "missing: one picture is called so, and names with other folders could mean it as well"
+SEVERAL = "several pictures are called so: write the folder before it as it is"
 ADDRESS = "is an address on the web, which is not fetched: download the pictures with img2dataset"
+
+Place = TypeVar("Place", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ def index_folder(root: Path, names: Iterable[str], allow_outside: bool = False) 
             places[name] = place
     if missing:
         _scan_below(store, places, missing)
+    settle_claims(places, missing, lambda place: (os.path.dirname(place),))
     return PictureIndex(store, places, missing, str(root))
 
 
@@ -100,6 +108,8 @@ def walk_pictures(root: Path) -> list[str]:
 
 
 def _find(store: FolderStore, name: str) -> str | Broken:
+    if not name:
+        return Broken(UNNAMED)
     if "://" in name[:12]:
         return Broken(ADDRESS)
     plain = name.replace("\\", "/")
@@ -135,9 +145,42 @@ def _scan_below(store: FolderStore, places: dict[str, str], missing: dict[str, s
     for name in [name for name, reason in missing.items() if reason == "missing"]:
         base = composed(name.replace("\\", "/").rsplit("/", 1)[-1])
         deeper = by_name[base] if base in by_name else in_any_case.get(base.casefold())
+        if deeper is None and (base in by_name or base.casefold() in in_any_case):
+            missing[name] = SEVERAL
         if deeper is not None and store.resolve(deeper) is not None:
             places[name] = deeper
             del missing[name]
+
+
+def settle_claims(
+    places: dict[str, Place], missing: dict[str, str], folders_of: Callable[[Place], tuple[str, ...]]
+) -> None:
+    """Of names that were taken for one picture those keep it that say its folder; else all, if they say the same one.
+
+    Where x/1.jpg is missing, y/1.jpg is not it: its caption would stand beside a picture of another.
+
+    Args:
+        folders_of: how the folder of the picture at a place may be written.
+    """
+    names_of: dict[Place, list[str]] = {}
+    for name, place in places.items():
+        names_of.setdefault(place, []).append(name)
+    for place, names in names_of.items():
+        if len(names) == 1:
+            continue
+        said = {name: _folder(name.replace("\\", "/").rpartition("/")[0]) for name in names}
+        written = {_folder(folder) for folder in folders_of(place)}
+        right = {name for name in names if said[name] in written}
+        if right or len(set(said.values())) > 1:
+            missing.update({name: CLAIMED if right else AMBIGUOUS for name in names if name not in right})
+            for name in set(names) - right:
+                del places[name]
+
+
+def _folder(written: str) -> str:
+    """A folder in the one way of several to write it."""
+    plain = os.path.normpath(composed(written)).casefold()
+    return "" if plain == "." else plain
 
 
 def composed(name: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from mispair.data.files.picture_folder import ADDRESS, composed, is_picture_name
+from mispair.data.files.picture_folder import ADDRESS, UNNAMED, composed, is_picture_name, settle_claims
 from mispair.data.files.reading import plain_file, reading
 from mispair.data.picture_store import PictureIndex
 from mispair.errors import InputError
@@ -130,10 +130,12 @@ def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:
     or tars have is nobody's: the first would be as good as any.
     """
     known, by_file_name, in_any_case = _Places(), _Places(), _Places()
+    folder_of: dict[TarPlace, str] = {}
     for tar, path in enumerate(paths):
         for name, member in {member.name: member for member in list_tar(path).members}.items():  # the last of a name
             folder, slash, base = composed(name).rpartition("/")
             place = (tar, member.offset, member.size)
+            folder_of[place] = folder
             shown = [base, *([base.split(".", 1)[0], base.rsplit(".", 1)[0]] if is_picture_name(name) else [])]
             for one in dict.fromkeys(shown):
                 known.add(f"{folder}{slash}{one}", folder, place)
@@ -147,11 +149,12 @@ def index_tars(paths: Sequence[Path], names: Iterable[str]) -> PictureIndex:
         found = known.get("/".join(parts)) or known.get("/".join(parts[-2:])) or by_file_name.get(parts[-1])
         found = found or in_any_case.get(parts[-1].casefold())
         if found is None:
-            missing[name] = ADDRESS if "://" in name[:12] else "missing"
+            missing[name] = UNNAMED if not name else ADDRESS if "://" in name[:12] else "missing"
         elif isinstance(found, Broken):
             missing[name] = found.reason
         else:
             places[name] = found
+    settle_claims(places, missing, lambda place: (folder_of[place], f"{paths[place[0]].stem}/{folder_of[place]}"))
     return PictureIndex(TarStore(tuple(paths)), places, missing, ", ".join(path.name for path in paths[:3]))
 
 

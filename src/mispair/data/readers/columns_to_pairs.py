@@ -15,7 +15,7 @@ from mispair.data.files.columns import Columns
 from mispair.data.files.table_rows import TableRows, Value
 from mispair.data.files.weights import weights_of_column
 from mispair.data.picture_store import PictureIndex, PictureStore
-from mispair.data.readers.pair_list import PairList, usual_split
+from mispair.data.readers.pair_list import PairList, features_path, found_by_name, usual_split
 from mispair.data.readers.picture_files import no_captions
 from mispair.data.readers.pictures_of_table import find_pictures
 from mispair.data.source import Finding
@@ -42,7 +42,8 @@ def pairs_of_columns(
     """
     captions, per_row = _captions(path, rows, columns.caption)
     of_row = np.repeat(np.arange(len(rows.lines)), per_row)
-    images = _names(path, rows, columns.image) if columns.image is not None else None
+    loose = features is None and found_by_name(config, path)  # a row without a name is one whose picture is missing
+    images = _names(path, rows, columns.image, loose and columns.file is None) if columns.image is not None else None
     if images is None:
         assert inside is not None, "a table names its images or holds their pictures"
         images = inside[2]
@@ -63,13 +64,15 @@ def pairs_of_columns(
         again = {name: some[1:] for name, some in of_name.items() if some[1:]}
         pictures = PictureIndex(store, first, {}, str(path), again)
     elif columns.file is not None:
-        files = _names(path, rows, columns.file)
+        files = _names(path, rows, columns.file, loose)
         findings += _several_files(path, rows, images, files, columns.file)
         index = find_pictures(config, path, files)
         name_of = dict(zip(reversed(images), reversed(files), strict=True))
         pictures = None if index is None else index.renamed(name_of)
     else:
         pictures = find_pictures(config, path, images)
+        if pictures is None and columns.image is not None and features_path(config, path) is None:
+            _names(path, rows, columns.image)  # nothing was found by name: none may be lacking
     return PairList(
         path=path,
         images=[images[k] for k in of_row],
@@ -134,8 +137,13 @@ def _text_or_none(value: Value) -> Value:
     return None if isinstance(value, float) and value != value else value
 
 
-def _names(path: Path, rows: TableRows, column: str) -> list[str]:
-    return [_name(value, path, line, column) for line, value in zip(rows.lines, rows.columns[column], strict=True)]
+def _names(path: Path, rows: TableRows, column: str, may_lack: bool = False) -> list[str]:
+    """The names in a column; "" where a row has none and `may_lack` one."""
+    values = zip(rows.lines, rows.columns[column], strict=True)
+    return [
+        "" if may_lack and not str(_text_or_none(value) or "").strip() else _name(value, path, line, column)
+        for line, value in values
+    ]
 
 
 def _name(value: Value, path: Path, line: int, column: str) -> str:

@@ -132,6 +132,18 @@ def features_path(config: DataConfig, path: Path) -> Path | None:
     return next((file for file in beside if os.path.exists(file)), None)
 
 
+def found_by_name(config: DataConfig, path: Path) -> bool:
+    """Whether pictures, or the rows of features that stand for them, are found by the names in the list alone."""
+    features = features_path(config, path)
+    return features is None or _ids_path(config, features) is not None
+
+
+def _ids_path(config: DataConfig, features: Path) -> str | None:
+    """The list of which image each row of the features is, where there is one."""
+    beside = features.with_name(f"{features.stem}_ids.txt")
+    return config.ids if config.ids is not None else str(beside) if os.path.exists(beside) else None
+
+
 def _choose(pairs: PairList, split: str, config: DataConfig) -> tuple[NDArray[np.bool_], list[str]]:
     """Which texts belong to `split`, and what a person must know about how that was decided."""
     name = pairs.path.name
@@ -188,10 +200,7 @@ def _features(
 
 
 def _match(pairs: PairList, config: DataConfig, path: Path, store: FeatureStore) -> Matched:
-    ids = config.ids
-    if ids is None and os.path.exists(beside := path.with_name(f"{path.stem}_ids.txt")):
-        ids = str(beside)
-    if ids is not None:
+    if (ids := _ids_path(config, path)) is not None:
         return match_ids(pairs.images, read_ids(Path(ids), len(store), path), Path(ids))
     in_first_order = {name: k for k, name in enumerate(dict.fromkeys(pairs.images))}
     table_rows = int(pairs.rows[-1]) + 1

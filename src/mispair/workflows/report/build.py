@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mispair.config.load import dump_config
 from mispair.data import DataConfig, PairData, open_split
 from mispair.errors import InputError
 from mispair.missing_path import does_not_exist, is_missing
-from mispair.report.content import DamageKind, ReportPage
+from mispair.report.content import DamageKind, PairRow, ReportPage
 from mispair.runtime.run_folder import SPLITS
 from mispair.shell_word import in_shell
 from mispair.workflows.report import training
@@ -33,6 +33,7 @@ from mispair.workflows.report.pairs import (
     worst_pairs,
 )
 from mispair.workflows.report.reviewed import reviewed
+from mispair.workflows.report.trained_pairs import trained_pairs
 from mispair.workflows.run_of_audit import run_of_audit
 from mispair.workflows.trained_run import TrainedRun, load_run
 
@@ -230,12 +231,21 @@ def _training_parts(
         "evaluated_on_clean": training.evaluated_on_clean(run),
         "losses": [losses] if (losses := training.losses(run)) is not None else [],
         "curves": training.curves(run),
-        "history": training.history(run, None if judged is None else judged.pairs),
+        "history": training.history(run, _who_trained(run, audit, judged)),
         "costs": costs,
         "ranked": ranked,
         "configuration": dump_config(run.config),
         "sides": run.config.data.sides,
     }
+
+
+def _who_trained(
+    run: training.RunRecord, audit: Verdicts | None, judged: JudgedPairs | None
+) -> Sequence[PairRow] | None:
+    """The training pairs as the page calls them, where they are among those it shows."""
+    if judged is None or not run.splits:
+        return None
+    return trained_pairs(*_judged_data(run, audit), judged.pairs, training.split_size(run))
 
 
 def _judged_data(run: training.RunRecord | None, audit: Verdicts | None) -> tuple[DataConfig, str]:

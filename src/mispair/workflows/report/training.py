@@ -168,8 +168,13 @@ def curves(run: RunRecord) -> list[Curve]:
     return [curve for curve in drawn if curve is not None]
 
 
+def split_size(run: RunRecord) -> int:
+    """How many pairs the first split that was kept divides."""
+    return len(next(iter(split_columns(run, min(run.splits)).values())))
+
+
 def history(run: RunRecord, pairs: Sequence[PairRow] | None, most: int = 8) -> History | None:
-    """How the split changed from epoch to epoch."""
+    """How the split changed from epoch to epoch. `pairs`: those trained on, in their order, where they are known."""
     if not run.splits:
         return None
     epochs = sorted(run.splits)
@@ -185,7 +190,7 @@ def history(run: RunRecord, pairs: Sequence[PairRow] | None, most: int = 8) -> H
     order = np.argsort(-flips, kind="stable")[:most]
     listed = [
         Flip(
-            str(k) if named is None else named[k].pair_id,
+            f"{k} of training" if named is None else named[k].pair_id,
             "" if named is None else named[k].caption,
             [float(columns["posterior"][k]) for columns in read],
             int(flips[k]),
