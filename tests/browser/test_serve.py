@@ -55,6 +55,26 @@ def test_search_by_words_by_picture_and_by_neighbours(tmp_path, open_page):
         expect(page.locator(".hit")).not_to_have_count(0)
 
 
+def test_what_is_typed_before_the_page_has_begun_stays(tmp_path, open_page):
+    """The page asks the server how it stands; meanwhile somebody may type, and even ask."""
+    with serving(make_site(tmp_path)) as (address, _):
+        page = open_page(address)
+        held = []
+        page.route("**/api/health", lambda route: held.append(route))  # noqa: PLW0108
+        for asked in (False, True):
+            with page.expect_request("**/api/health"):
+                page.reload()
+            page.fill("#text", "number 17")
+            if asked:
+                page.keyboard.press("Enter")
+                expect(page.locator("#told")).to_contain_text("nearest")
+            with page.expect_response("**/api/health"):
+                held.pop().continue_()
+            expect(page.locator(".hit")).to_have_count(48 if asked else 24)
+            expect(page.locator("#text")).to_have_value("number 17")
+            expect(page.locator("#told")).to_contain_text("nearest" if asked else "at random")
+
+
 def test_the_address_is_the_question_and_back_goes_back(tmp_path, open_page):
     with serving(make_site(tmp_path)) as (address, _):
         page = open_page(f"{address}/?q=number+17")

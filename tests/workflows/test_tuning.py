@@ -325,10 +325,13 @@ def test_what_towers_judged_is_known_to_be_what_they_learned_and_can_be_fixed(hu
     assert f"--encoder {hub / 'clip'} --images {hub / 'pictures'}" in fixed.train
     assert fixed.train.endswith("--weights weight --tune lora")
     shutil.copytree(hub / "pictures", tmp_path / "pictures")
-    (tmp_path / "pictures" / "3.png").write_bytes((hub / "pictures" / "4.png").read_bytes())
     moved = run.config.data.model_copy(update={"images": str(tmp_path / "pictures")})
+    (tmp_path / "pictures" / "3.png").write_bytes((hub / "pictures" / "4.png").read_bytes())
+    assert "learned by heart" in audit(run, moved, folds=0).facts.held_out, "all pairs but one are those of the run"
+    for picture in (tmp_path / "pictures").iterdir():
+        picture.write_bytes(picture.read_bytes() + b"of another camera")
     judged = audit(run, moved, folds=0)
-    assert "learned by heart" not in judged.facts.held_out, "another picture is another pair"
+    assert "learned by heart" not in judged.facts.held_out, "other pictures are other pairs"
     (tmp_path / "pictures" / "3.png").write_bytes((hub / "pictures" / "5.png").read_bytes())
     with pytest.raises(InputError, match="has changed since the audit"):
         reopen(judged)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mispair.functional.divergence import alignment_divergence, rematching_loss
     from mispair.functional.evidential_losses import dirichlet_loss, evidence, rivalry, uncertainty
     from mispair.functional.image_groups import group_correlation, group_means, shrink_to_groups
-    from mispair.functional.loss_split import split_losses, trust_at_least, with_known
+    from mispair.functional.loss_split import split_losses, trust_at_least, with_known, with_rate_between
     from mispair.functional.mixture import (
         MixtureFit,
         decide_mismatched,
@@ -97,6 +97,7 @@ _HOMES = {
     "trust_at_least": "loss_split",
     "uncertainty": "evidential_losses",
     "with_known": "loss_split",
+    "with_rate_between": "loss_split",
 }
 
 __all__ = [
@@ -143,6 +144,7 @@ __all__ = [
     "trust_at_least",
     "uncertainty",
     "with_known",
+    "with_rate_between",
 ]
 
 

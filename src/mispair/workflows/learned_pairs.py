@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from mispair.data import PairData
 from mispair.data.features import FeatureStore
 from mispair.data.pair_table import PairTable
+from mispair.data.picture_store import Pictures
 from mispair.data.splits import open_pairs
 from mispair.errors import InputError
+from mispair.pictures.decode import Broken
 from mispair.workflows.trained_run import TrainedRun
 
 FEW = 0.05  # share of learned pairs up to which the rate is not disturbed
@@ -38,10 +40,11 @@ def share_learned(run: TrainedRun, data: PairData) -> float | None:
     same = np.array([k for k, text in enumerate(known) if text in named], np.int64)
     if not len(same):
         return 0.0
-    pictures = data.images if isinstance(data.images, FeatureStore) else None
-    stores = (pictures, source.images) if pictures is not None and source.images is not None else (None, None)
-    shown = _images(data.table, asked, stores[0])
-    learned = set(zip((known[k] for k in same), _images(own, same, stores[1]), strict=True))
+    theirs = data.images if isinstance(data.images, FeatureStore) else data.images.pictures
+    ours = source.images if isinstance(theirs, FeatureStore) else source.pictures
+    held = theirs if ours is not None else None
+    shown = _images(data.table, asked, held)
+    learned = set(zip((known[k] for k in same), _images(own, same, ours), strict=True))
     return sum(pair in learned for pair in zip(wanted, shown, strict=True)) / len(asked)
 
 
@@ -53,18 +56,24 @@ def _texts(table: PairTable, pairs: NDArray[np.int64], store: FeatureStore | Non
     return _digests(store, rows)
 
 
-def _images(table: PairTable, pairs: NDArray[np.int64], store: FeatureStore | None) -> Sequence[str]:
-    """The image of each pair: its features, or where there are none the name of its file."""
+def _images(table: PairTable, pairs: NDArray[np.int64], store: FeatureStore | Pictures | None) -> Sequence[str]:
+    """The image of each pair: its features or its file, or where there are none to compare the name of its file."""
     rows = table.image_rows[pairs]
     if store is None:
         return [os.path.basename(table.image_ids[row]) if table.image_ids else str(row) for row in rows]
     return _digests(store, rows)
 
 
-def _digests(store: FeatureStore | None, rows: NDArray[np.int64]) -> Sequence[str]:
+def _digests(store: FeatureStore | Pictures | None, rows: NDArray[np.int64]) -> Sequence[str]:
     assert store is not None, "texts are words or features"
-    of_row: dict[int, str] = {}
-    for row in np.unique(rows).tolist():
-        values, _ = store.take(np.array([row]))
-        of_row[row] = hashlib.blake2b(values.tobytes(), digest_size=16).hexdigest()
+    of_row = {
+        row: hashlib.blake2b(_content(store, row), digest_size=16).hexdigest() for row in np.unique(rows).tolist()
+    }
     return [of_row[row] for row in rows.tolist()]
+
+
+def _content(store: FeatureStore | Pictures, row: int) -> bytes:
+    if isinstance(store, FeatureStore):
+        return store.take(np.array([row]))[0].tobytes()
+    read = store.read(row)
+    return read.reason.encode() if isinstance(read, Broken) else read

@@ -103,9 +103,18 @@ function byText(push = true) {
   else sample();
 }
 
+const inAddress = () => new URLSearchParams(location.search).get("q") || "";
+
 function fromAddress() {
-  $("text").value = new URLSearchParams(location.search).get("q") || "";
+  $("text").value = inAddress();
   byText(false);
+}
+
+// What was typed, or even asked, before the page had begun stays.
+function begin() {
+  if (latest > 0) return;
+  if (inAddress()) fromAddress();
+  else sample();
 }
 
 function byPicture(file) {
@@ -260,5 +269,5 @@ ask("/api/health").then((health) => {
   $("suspicious-label").hidden = !judged;
   $("split-label").hidden = health.splits.length < 2;
   $("split").append(...health.splits.map((name) => make("option", { value: name, text: name })));
-  fromAddress();
+  begin();
 }).catch((error) => say(error.message));
