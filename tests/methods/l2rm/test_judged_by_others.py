@@ -74,6 +74,16 @@ def test_what_was_said_survives_a_stop():
     assert never_asked.said is None
 
 
+@pytest.mark.parametrize("lost", ["suspicion", "repaired", "p_mismatch", "interval"])
+def test_a_state_that_lacks_what_was_said_is_not_taken_up(lost):
+    """The trainer calls such a file damaged: later it would be in the middle of an epoch."""
+    judge = OthersSplit(0.5, 32)
+    judge.ask(TellingRun())
+    state = {name: said for name, said in judge.state().items() if name != lost}
+    with pytest.raises(KeyError, match=lost):
+        OthersSplit(0.5, 32).restore(state)
+
+
 def test_a_pair_known_to_be_wrong_teaches_the_others_nothing():
     run = TellingRun()
     asked, told = OthersSplit(0.5, 32), OthersSplit(0.5, 32)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mispair.device_to_host import to_host
 from mispair.functional.loss_split import trust_at_least, with_known, with_rate_between
+from mispair.functional.mixture import MixtureFit
 from mispair.methods.l2rm.config import L2RMConfig
 from mispair.methods.l2rm.judged_by_others import OthersSplit
 from mispair.methods.l2rm.split import LossSplit
@@ -80,17 +81,16 @@ class Identification:
         """Split all pairs by the columns of a survey (Eq. 4), record what they were split by, and set `trust`."""
         if not self._by_others:
             split, fit, signal = self.losses.divide(columns["loss"], run.image_of)
-            self._by_others = self._contradicted(split)
-            rate = fit.mismatch_rate if split.mismatched.any() else 0.0
-            split, rate = self._as_many_as_others_call(split, rate)
-            split = with_known(split, run.known, self.batch_size)
-            identified = Identified(split, rate, fit.bimodal)
-            run.record(signal=signal)
+            self._by_others = self._contradicted(with_known(split, run.known, self.batch_size))
             if self._by_others:
                 run.note(
                     f"by their losses {split.mismatched.mean():.0%} of the pairs look mismatched, which all other pairs"
                     " contradict: the model has learned too little to tell, so what was said before training counts"
                 )
+            else:
+                identified = self._by_losses(run, split, fit)
+                split = identified.split
+                run.record(signal=signal)
         if self._by_others:
             split = self.others.divide(run)
             identified = Identified(split, float(split.p_mismatch.mean()), True)
@@ -113,18 +113,19 @@ class Identification:
             return False
         return bool(abs(split.mismatched.mean() - self.others.said["p_mismatch"].mean()) > _FAR_OFF)
 
-    def _as_many_as_others_call(self, split: Split, rate: float) -> tuple[Split, float]:
-        """The split by losses and its rate, moved into the interval of the rate by all others where it is outside.
+    def _by_losses(self, run: Run, split: Split, fit: MixtureFit) -> Identified:
+        """The split by losses, its probabilities moved where they amount to a rate that all other pairs rule out.
 
         Losses tell which pairs are rather mismatched; how many are, young or overlapping ones tell badly.
         """
-        if self.config.evidence != "auto" or self.others.said is None:
-            return split, rate
-        p = with_rate_between(split.p_mismatch, *self.others.said["interval"])
-        if p is split.p_mismatch:
-            return split, rate
-        mismatched = split.mismatched & False if not split.mismatched.any() else p > self.config.matched_below
-        return Split(p, trust_at_least(mismatched, p, self.batch_size)), float(p.mean())
+        rate = fit.mismatch_rate
+        if self.config.evidence == "auto" and self.others.said is not None:
+            p = with_rate_between(split.p_mismatch, *self.others.said["interval"])
+            if p is not split.p_mismatch:
+                accused = p > self.config.matched_below if split.mismatched.any() else split.mismatched
+                split, rate = Split(p, trust_at_least(accused, p, self.batch_size)), float(p.mean())
+        rate = rate if split.mismatched.any() else 0.0
+        return Identified(with_known(split, run.known, self.batch_size), rate, fit.bimodal)
 
     def _with_witness(self, run: Run, columns: Mapping[str, NDArray[Any]], identified: Identified) -> Identified:
         """The smaller trust of the witness and, where both are asked, of the split so far."""

@@ -13,6 +13,7 @@ from mispair.protocols import Run
 from mispair.types import Split
 
 _COLUMNS = ("suspicion", "repaired", "p_mismatch")
+_SAID = (*_COLUMNS, "interval")
 
 
 class OthersSplit:
@@ -51,4 +52,4 @@ class OthersSplit:
         return {} if self.said is None else {name: torch.from_numpy(said.copy()) for name, said in self.said.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.said = {name: said.numpy() for name, said in state.items()} or None
+        self.said = {name: state[name].numpy() for name in _SAID} if state else None
