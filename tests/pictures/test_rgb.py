@@ -86,19 +86,25 @@ def test_the_most_pixels_are_held_twice_at_most(mode: str, monkeypatch: pytest.M
     assert max(made) <= 2048 * 1000
 
 
-@pytest.mark.parametrize(("side", "options"), [(30, {}), (0, {}), (500, {}), (30, {"progressive": True})])
-def test_of_many_pixels_one_picture_is_decoded_at_a_time(
-    side: int, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How many is known before decoding; of a progressive JPEG all are held, however few are asked for."""
-    alone: list[bool] = []
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of every picture decoded from now on, whether no other could be at the same time."""
+    seen: list[bool] = []
     whole = decode_module.upright
 
     def upright(picture: Image.Image, side: int = 0) -> Image.Image:
-        alone.append(decode_module._LARGE.locked())
+        seen.append(decode_module._LARGE.locked())
         return whole(picture, side)
 
     monkeypatch.setattr(decode_module, "upright", upright)
+    return seen
+
+
+@pytest.mark.parametrize(("side", "options"), [(30, {}), (0, {}), (500, {}), (30, {"progressive": True})])
+def test_of_many_pixels_one_picture_is_decoded_at_a_time(
+    side: int, options: dict[str, object], alone: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many is known before decoding; of a progressive JPEG all are held, however few are asked for."""
     data = saved(Image.new("RGB", (600, 300)), "JPEG" if options else "PNG", **options)
     decode(data, side)
     monkeypatch.setattr(decode_module, "_MANY_PIXELS", 100_000)
@@ -108,18 +114,12 @@ def test_of_many_pixels_one_picture_is_decoded_at_a_time(
     assert not decode_module._LARGE.locked()
 
 
-def test_a_format_whose_decoder_holds_several_copies_has_a_lower_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_whose_decoder_holds_several_copies_has_a_lower_limit(
+    alone: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """WebP takes 15 bytes a pixel: a file of 300 kB took 1.7 GB."""
     monkeypatch.setattr(decode_module, "MOST_PIXELS", 120_000)
     monkeypatch.setattr(decode_module, "_MANY_PIXELS", 30_000)
-    alone: list[bool] = []
-    whole = decode_module.upright
-
-    def upright(picture: Image.Image, side: int = 0) -> Image.Image:
-        alone.append(decode_module._LARGE.locked())
-        return whole(picture, side)
-
-    monkeypatch.setattr(decode_module, "upright", upright)
     assert isinstance(decode(saved(Image.new("RGB", (100, 200)), "PNG")), Image.Image)
     assert isinstance(decode(saved(Image.new("RGB", (100, 200)), "WEBP")), Image.Image)
     assert isinstance(decode(saved(Image.new("RGB", (200, 310)), "PNG")), Image.Image)

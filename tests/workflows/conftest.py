@@ -1,4 +1,4 @@
-"""A run and its index, once for all tests that search; photographs with an encoder of the test's own."""
+"""What many tests here begin with: a run and its index, towers of tiny weights, photographs with an encoder of their own."""
 
 import sys
 
@@ -25,6 +25,14 @@ def index(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("index") / "index"
     build_index(run, folder)
     return Index.open(folder)
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory):
+    """Tiny towers of each family, and pictures with captions: to read, not to write."""
+    from tests.workflows.tower_runs import make_hub  # imports transformers
+
+    return make_hub(tmp_path_factory.mktemp("hub"))
 
 
 @pytest.fixture

@@ -16,12 +16,7 @@ from mispair.workflows.export_card import licence_of
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
 from tests.synthetic import tiny_config
-from tests.workflows.tower_runs import configured, keep_the_last, make_hub
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory):
-    return make_hub(tmp_path_factory.mktemp("hub"))
+from tests.workflows.tower_runs import configured, keep_the_last
 
 
 def exported(config, folder, to="safetensors"):

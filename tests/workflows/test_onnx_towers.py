@@ -15,7 +15,7 @@ from mispair.workflows import onnx_towers
 from mispair.workflows.export import export
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
-from tests.workflows.tower_runs import configured, keep_the_last, make_hub
+from tests.workflows.tower_runs import configured, keep_the_last
 
 CAPTIONS = ["a dog runs", "two cats with a red ball on the sofa", "the", "a blue dog and a cat", "beach"]
 KINDS = {
@@ -25,11 +25,6 @@ KINDS = {
     "siglip2, adapters": ("siglip2", ("model.tune=lora",)),
     "separate towers": ("dinov2+{hub}/bert", ("model.tune=lora", "model.embed=7")),
 }
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory):
-    return make_hub(tmp_path_factory.mktemp("hub"))
 
 
 @pytest.fixture(autouse=True)

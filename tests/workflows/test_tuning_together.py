@@ -6,13 +6,11 @@ import pytest
 
 from tests.runtime.gradients import distances
 from tests.workflows.tower_ranks import CASES
-from tests.workflows.tower_runs import make_hub
 
 
 @pytest.fixture(scope="module")
-def trained(forks, tmp_path_factory):
+def trained(forks, hub, tmp_path_factory):
     folder = tmp_path_factory.mktemp("towers")
-    hub = make_hub(tmp_path_factory.mktemp("hub"))
     for name, ranks in (("alone", 1), ("together", 2)):
         done = forks.run(folder / name, hub, program="tests.workflows.tower_ranks", ranks=ranks, limit=280)
         assert done.code == 0, done.err[-3000:]

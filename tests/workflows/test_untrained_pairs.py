@@ -13,12 +13,7 @@ from mispair.workflows import audit as audits
 from mispair.workflows.embed import Encoding, with_features
 from mispair.workflows.train import train
 from mispair.workflows.trained_run import load_run
-from tests.workflows.tower_runs import configured, make_hub
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory):
-    return make_hub(tmp_path_factory.mktemp("hub"))
+from tests.workflows.tower_runs import configured
 
 
 @pytest.mark.parametrize("encoder", ["clip", "dinov2+bert"])
