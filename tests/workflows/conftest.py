@@ -1,4 +1,4 @@
-"""What many tests here begin with: a run and its index, towers of tiny weights, photographs with an encoder of their own."""
+"""What many tests here begin with: a run and its index, tiny towers, photographs with an encoder of their own."""
 
 import sys
 
